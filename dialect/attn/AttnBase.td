@@ -1,0 +1,181 @@
+//===- AttnBase.td - dialect, types and attributes --------------*- tablegen -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===---------------------------------------------------------------------------===//
+
+#ifndef ATTN_BASE_TD
+#define ATTN_BASE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Attn_Dialect : Dialect {
+  let name = "attn";
+  let cppNamespace = "::attn";
+  let summary = "attention as a kernel smoother, and the language its kernels are written in";
+  let description = [{
+    `o_i = sum_j kappa(f_Q(q_i), f_K(k_j)) v_j / sum_j kappa(...)`. The dialect
+    holds what attention means (`attn.attention`), what was decided about it
+    (typed attributes, `attn.quadratic`) and the kernel language: operations on
+    opaque rows. Scalar arithmetic is upstream `arith` and `math`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let hasConstantMaterializer = 1;
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Attn_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Attn_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+def Attn_RowType : TypeDef<Attn_Dialect, "Row"> {
+  let mnemonic = "row";
+  let summary = "one row of Q, K, V or a parameter, opaque to the kernel";
+  let description = [{
+    `!attn.row<64xf32>`, or `!attn.row<?xf32>` before shapes are known. A kernel
+    cannot take a row apart: it may only use the operations that the analyses
+    understand. The length is in the type, so unequal lengths are a verifier error.
+  }];
+  let parameters = (ins "int64_t":$length, "::mlir::FloatType":$elementType);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    bool hasStaticLength() const { return getLength() != ::mlir::ShapedType::kDynamic; }
+    RowType withLength(int64_t n) const { return get(getContext(), n, getElementType()); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Enums
+//===----------------------------------------------------------------------===//
+
+class Attn_Enum<string name, string text, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, text, cases> {
+  let cppNamespace = "::attn";
+  let genSpecializedAttr = 0;
+}
+
+// `i` is the position p_i = i + offset of the query (S1), never the array index.
+def Attn_Position : Attn_Enum<"Position", "a position or an extent that a kernel may ask for", [
+    I32EnumAttrCase<"I", 0, "i">, I32EnumAttrCase<"J", 1, "j">,
+    I32EnumAttrCase<"Head", 2, "head">, I32EnumAttrCase<"KvHead", 3, "kv_head">,
+    I32EnumAttrCase<"Batch", 4, "batch">,
+    I32EnumAttrCase<"Nq", 5, "nq">, I32EnumAttrCase<"Nk", 6, "nk">]>;
+def Attn_PositionAttr : EnumAttr<Attn_Dialect, Attn_Position, "position"> {
+  let assemblyFormat = "$value";
+}
+
+def Attn_Normalize : Attn_Enum<"Normalize", "what the weighted sum is divided by", [
+    I32EnumAttrCase<"Mass", 0, "mass">, I32EnumAttrCase<"None", 1, "none">]>;
+def Attn_NormalizeAttr : EnumAttr<Attn_Dialect, Attn_Normalize, "normalize"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Attn_NormalizerTerm : Attn_Enum<"NormalizerTerm", "an addition to the denominator", [
+    I32EnumAttrCase<"Delta", 0, "delta">, I32EnumAttrCase<"Floor", 1, "floor">,
+    I32EnumAttrCase<"Sink", 2, "sink">]>;
+def Attn_NormalizerTermAttr : EnumAttr<Attn_Dialect, Attn_NormalizerTerm, "term"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Attn_Result : Attn_Enum<"Result", "a result of attention", [
+    I32EnumAttrCase<"O", 0, "o">, I32EnumAttrCase<"Mass", 1, "mass">,
+    I32EnumAttrCase<"Lse", 2, "lse">, I32EnumAttrCase<"Max", 3, "max">,
+    I32EnumAttrCase<"Argmax", 4, "argmax">, I32EnumAttrCase<"Entropy", 5, "entropy">,
+    I32EnumAttrCase<"Weights", 6, "weights">]>;
+def Attn_ResultAttr : EnumAttr<Attn_Dialect, Attn_Result, "result"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Attn_ArgKind : Attn_Enum<"ArgKind", "what a function argument is bound to", [
+    I32EnumAttrCase<"Query", 0, "query">, I32EnumAttrCase<"Key", 1, "key">,
+    I32EnumAttrCase<"Value", 2, "value">, I32EnumAttrCase<"Param", 3, "param">,
+    I32EnumAttrCase<"KeyLengths", 4, "key_lengths">,
+    I32EnumAttrCase<"QueryLengths", 5, "query_lengths">,
+    I32EnumAttrCase<"Offset", 6, "offset">, I32EnumAttrCase<"Output", 7, "output">,
+    I32EnumAttrCase<"Workspace", 8, "workspace">]>;
+
+def Attn_Verdict : Attn_Enum<"Verdict", "the outcome of a proof", [
+    I32EnumAttrCase<"Yes", 0, "yes">, I32EnumAttrCase<"No", 1, "no">,
+    I32EnumAttrCase<"Unproven", 2, "unproven">]>;
+
+def Attn_Gauge : Attn_Enum<"Gauge", "which running factor keeps kappa in range (S6)", [
+    I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Max", 1, "max">]>;
+
+def Attn_Order : Attn_Enum<"Order", "the order of the parentheses", [
+    I32EnumAttrCase<"Quadratic", 0, "quadratic">, I32EnumAttrCase<"Linear", 1, "linear">]>;
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+class Attn_Attr<string name, string attrMnemonic> : AttrDef<Attn_Dialect, name> {
+  let mnemonic = attrMnemonic;
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Attn_ArgAttr : Attn_Attr<"Arg", "arg"> {
+  let summary = "what the user binds a function argument to, and what was declared about it";
+  let description = [{
+    Stands on every argument of an attention function under the name `attn.arg`.
+    `name` is the name the user knows; for the roles it is the input's name, which
+    several roles may share (`q = p; k = p`).
+    `axes` (parameters only) holds one string an array axis: "head", "kv_head",
+    "batch", the name of a size variable, or a closed range "lo:hi" whose edges are
+    integers, size variables, "nq" or "nk", each optionally negated.
+    `integer` says that the parameter was declared `int`.
+    `relop` and `bound` are the declared bound, e.g. `>=` and 0: an assumption of
+    the proofs, checked on every call.
+    Example: `#attn.arg<kind = param, name = "b", axes = ["head"], relop = ">=", bound = 0.0 : f64>`.
+  }];
+  let parameters = (ins EnumParameter<Attn_ArgKind>:$kind, "::mlir::StringAttr":$name,
+      OptionalParameter<"::mlir::ArrayAttr">:$axes,
+      DefaultValuedParameter<"bool", "false">:$integer,
+      OptionalParameter<"::mlir::StringAttr">:$relop,
+      OptionalParameter<"::mlir::FloatAttr">:$bound);
+}
+
+def Attn_LicenceAttr : Attn_Attr<"Licence", "licence"> {
+  let summary = "what was proven of kappa";
+  let description = [{
+    Written by `attn-issue-licence`. `nonnegative` is the verdict on kappa >= 0 and
+    `sign_reason` its rule or obstacle; `gauge` says whether a running maximum of the
+    exponent is needed and `gauge_reason` why. Text for people is made from these.
+  }];
+  let parameters = (ins EnumParameter<Attn_Verdict>:$nonnegative,
+      OptionalParameter<"::mlir::StringAttr">:$sign_reason,
+      EnumParameter<Attn_Gauge>:$gauge,
+      OptionalParameter<"::mlir::StringAttr">:$gauge_reason);
+}
+
+def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
+  let summary = "the order of the parentheses and the tile sizes";
+  let description = [{
+    Written by `attn-choose-schedule`. `tile_q` query rows stay while tiles of
+    `tile_k` key rows pass by.
+    Example: `#attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>`.
+  }];
+  let parameters = (ins EnumParameter<Attn_Order>:$order, "int64_t":$tile_q, "int64_t":$tile_k);
+}
+
+def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
+  let summary = "the machine the module is compiled for";
+  let description = [{
+    Stands on the module under the name `attn.target`. `kind` is `cpu` (later
+    `cuda`), `level` a row of the target's table (`x86-64-v3`, ...); `lanes` is the
+    number of f32 lanes of its vectors.
+    Example: `#attn.target<kind = "cpu", level = "x86-64-v3", lanes = 8>`.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$kind, "::mlir::StringAttr":$level, "int64_t":$lanes);
+}
+
+#endif // ATTN_BASE_TD

@@ -1,0 +1,109 @@
+//===- AttnOps.td - attention and its schedules -----------------*- tablegen -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===---------------------------------------------------------------------------===//
+
+#ifndef ATTN_OPS_TD
+#define ATTN_OPS_TD
+
+include "AttnBase.td"
+include "KappaOps.td"
+
+def Attn_ResultArrayAttr : TypedArrayAttrBase<Attn_ResultAttr, "results wanted">;
+def Attn_TermArrayAttr : TypedArrayAttrBase<Attn_NormalizerTermAttr, "normaliser terms">;
+
+// The same meaning at two stages: undecided, and with the schedule chosen.
+class Attn_AttentionLike<string mnemonic> : Attn_Op<mnemonic, [AttrSizedOperandSegments,
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins
+      AnyMemRef:$query, AnyMemRef:$key, AnyMemRef:$value,
+      Optional<AnyMemRef>:$keyLengths, Optional<AnyMemRef>:$queryLengths, Optional<AnyMemRef>:$offset,
+      Variadic<AnyMemRef>:$outputs,
+      Attn_ResultArrayAttr:$results,
+      Attn_NormalizeAttr:$normalize,
+      OptionalAttr<Attn_TermArrayAttr>:$terms,
+      UnitAttr:$allow_signed,
+      OptionalAttr<Attn_LicenceAttr>:$licence,
+      OptionalAttr<Attn_ScheduleAttr>:$schedule);
+  let regions = (region MaxSizedRegion<1>:$queryMap, MaxSizedRegion<1>:$keyMap,
+      MaxSizedRegion<1>:$valueMap, SizedRegion<1>:$kappa, MaxSizedRegion<1>:$mask,
+      MaxSizedRegion<1>:$normalizer);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    (`lengths` `(` $keyLengths^ `,` $queryLengths `,` $offset `:` type($keyLengths) `,` type($queryLengths) `,` type($offset) `)`)?
+    `outs` `(` $outputs `:` type($outputs) `)` `results` $results `normalize` `` $normalize
+    attr-dict-with-keyword
+    (`query` $queryMap^)? (`key` $keyMap^)? (`value` $valueMap^)?
+    `kappa` $kappa (`mask` $mask^)? (`normalizer` $normalizer^)?
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The row type after f_Q, f_K, f_V (0, 1, 2).
+    ::attn::RowType getMappedRow(unsigned role);
+    /// The memory a result is written to, or null if it was not asked for.
+    ::mlir::Value getOutput(::attn::Result kind);
+    bool wants(::attn::Result kind) { return static_cast<bool>(getOutput(kind)); }
+    /// The value yielded for a term of the normaliser, or null.
+    ::mlir::Value getTerm(::attn::NormalizerTerm term);
+  }];
+}
+
+def Attn_AttentionOp : Attn_AttentionLike<"attention"> {
+  let summary = "kernel attention: o_i = sum_j kappa_ij v_j / sum_j kappa_ij";
+  let description = [{
+    kappa_ij = kappa(f_Q(q_i), f_K(k_j); theta, i, j) over the keys that the mask
+    lets query i see; `normalize<none>` leaves the sum undivided.
+
+    Operands: query [B,Hq,Nq,D], key [B,Hk,Nk,D'], value [B,Hk,Nk,Dv] of any
+    strides; the optional lengths `key_lengths[B]`, `query_lengths[B]`, `offset` [1] or [B]
+    (memrefs of extent 0 mean: not given, S1); outputs, one a name in `results`:
+    o [B,Hq,Nq,Dv], mass, lse, max, entropy [B,Hq,Nq] f32, argmax [B,Hq,Nq] i32,
+    weights [B,Hq,Nq,Nk] f32. Parameters are ordinary memrefs that the regions read
+    (`memref.load`, `attn.row`, `attn.project`).
+
+    Regions: `query`, `key`, `value` map one row to one row (absent: the identity;
+    f_Q may use `attn.index i`, the others `j`); `kappa` takes the mapped rows of q
+    and k and yields f32; `mask` takes nothing and yields i1 (absent: all see all);
+    `normalizer` takes nothing and yields one f32 a name in `terms` (delta, floor, sink).
+
+    Constraints: (results) names are unique and match the outputs in number and type;
+    (terms) match the normaliser's yields, and stand only under `mass`; (region signature).
+
+    ```mlir
+    attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
+    ^bb0(%a: !attn.row<64xf32>, %b: !attn.row<64xf32>):
+      %s = attn.dot %a, %b : !attn.row<64xf32>, !attn.row<64xf32>
+      %w = math.exp %s : f32
+      attn.yield %w : f32
+    }
+    ```
+  }];
+}
+
+def Attn_QuadraticOp : Attn_AttentionLike<"quadratic"> {
+  let summary = "attention by the quadratic schedule: tiles of queries against tiles of keys";
+  let description = [{
+    The meaning of `attn.attention`, and the decision to sum over keys last.
+    Constraint (decided): carries a licence and a schedule of quadratic order.
+  }];
+}
+
+def Attn_RowsOp : Attn_Op<"rows", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "evaluate row maps once a row, ahead of attention";
+  let description = [{
+    For every (b, h, j) the region takes row j of the input and yields rows and f32
+    scalars, one an output: rows go to [B,H,N,n], scalars to [B,H,N]. Made from f_K, f_V
+    and the key-side rows inside kappa, so that they are computed once and not once a
+    query tile. `attn.index j` is the row's position.
+    Constraint (region signature).
+    Example: `attn.rows %k into %w : !m, !w { ^bb0(%x: !attn.row<64xf32>): ... attn.yield %y : !attn.row<64xf32> }`.
+  }];
+  let arguments = (ins AnyMemRef:$input, Variadic<AnyMemRef>:$outputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$input `into` $outputs attr-dict `:` type($input) `,` type($outputs) $body";
+  let hasVerifier = 1;
+}
+
+#endif // ATTN_OPS_TD

@@ -1,0 +1,74 @@
+//===- Passes.td - every pass, declared once --------------------*- tablegen -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===---------------------------------------------------------------------------===//
+
+#ifndef ATTN_PASSES_TD
+#define ATTN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+// In the order in which Pipelines.cpp runs them.
+
+def IssueLicencePass : Pass<"attn-issue-licence", "::mlir::func::FuncOp"> {
+  let summary = "prove what kappa is and record it as #attn.licence";
+  let description = [{
+    Sign (S7) and gauge (S6) of kappa by interval analysis under the declared bounds of
+    parameters. Refuses, with the reason and the culprit's place, a kernel not proven
+    non-negative under `normalize<mass>` without `allow_signed`, `lse` of such a kernel, and
+    a real power whose base is not proven non-negative.
+  }];
+}
+
+def HoistRowMapsPass : Pass<"attn-hoist-row-maps", "::mlir::func::FuncOp"> {
+  let summary = "compute key-side rows once a row, into a workspace (attn.rows)";
+  let description = [{
+    f_K, f_V and the key-side row expressions inside kappa become one `attn.rows` ahead of
+    attention; attention then reads plain rows. Adds workspace arguments to the function.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+}
+
+def ChooseSchedulePass : Pass<"attn-choose-schedule", "::mlir::func::FuncOp"> {
+  let summary = "choose the order of the parentheses and the tiles: attn.attention to attn.quadratic";
+  let description = [{ Tile sizes come from the row of the target's table that `attn.target` names. }];
+}
+
+def ToTileLoopsPass : Pass<"attn-to-tile-loops", "::mlir::ModuleOp"> {
+  let summary = "attn.quadratic and attn.rows to loops over tile operations";
+  let description = [{
+    Every attention function `NAME` becomes stages `NAME.stage0`, `NAME.stage1`, ..., to be
+    run one after the other. Within a stage the iterations of its `scf.forall` are independent.
+  }];
+  let dependentDialects = ["::attn::tile::TileDialect", "::mlir::scf::SCFDialect",
+      "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def TileToCpuPass : Pass<"tile-to-cpu", "::mlir::ModuleOp"> {
+  let summary = "tile operations to vector, scf and memref";
+  let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
+      "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect"];
+}
+
+def ExpandVectorMathPass : Pass<"attn-expand-vector-math", "::mlir::ModuleOp"> {
+  let summary = "math functions on f32 to polynomials: no libm call, no scalarisation";
+  let description = [{
+    exp, exp2, expm1, log, log2, log1p, tanh, sin, cos, powf, fpowi, floor on f32 and vectors
+    of f32, to at most 4 ulp at the function's own argument; special values right.
+  }];
+  let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect"];
+}
+
+def CpuEntryPass : Pass<"attn-cpu-entry", "::mlir::ModuleOp"> {
+  let summary = "entries with a C calling convention around the stages";
+  let description = [{
+    For every stage adds `NAME.stageK.run(void **args, i64 begin, i64 end)`, which sets FTZ and
+    DAZ (S4), runs work items [begin, end) and restores MXCSR, and `NAME.stageK.items.run(void **args) -> i64`.
+    `args[t]` points to the memref descriptor of function argument t.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ATTN_PASSES_TD

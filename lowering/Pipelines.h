@@ -1,0 +1,33 @@
+//===- Pipelines.h - the order of the passes --------------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A module of specialised attention functions goes through these, one after the
+// other: what `attnc compile --emit=scheduled|loops|llvm` prints stands after each.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_PIPELINES_H
+#define ATTN_LOWERING_PIPELINES_H
+
+#include "lowering/Target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace attn {
+
+/// Writes #attn.target on the module; the schedule pipeline needs it.
+void setTarget(mlir::ModuleOp module, const CpuLevel &level);
+/// attn.attention -> attn.quadratic with licence and schedule, attn.rows.
+void buildSchedulePipeline(mlir::OpPassManager &pm);
+/// -> stages: scf loops over tile operations.
+void buildLoopsPipeline(mlir::OpPassManager &pm);
+/// -> the LLVM dialect, with the entries that attn-cpu-entry describes.
+void buildCpuPipeline(mlir::OpPassManager &pm);
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_PIPELINES_H

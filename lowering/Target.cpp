@@ -1,0 +1,42 @@
+//===- Target.cpp - the table of CPU feature levels -----------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/Target.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace attn;
+
+// panelVectors * rowBlock accumulators, panelVectors operands and one broadcast
+// fill the register file: 3 * 4 + 3 + 1 = 16, 4 * 4 + 4 + 1 of 32.
+static const CpuLevel levels[] = {
+    {"x86-64-v4", "x86-64-v4", "+prefer-256-bit=false", 16, 4, 4, 1, 64},
+    {"x86-64-v3", "x86-64-v3", "", 8, 3, 4, 4, 64},
+    {"x86-64-v2", "x86-64-v2", "", 4, 3, 4, 4, 64},
+};
+
+llvm::ArrayRef<CpuLevel> attn::cpuLevels() { return levels; }
+
+const CpuLevel *attn::findCpuLevel(llvm::StringRef name) {
+  for (const CpuLevel &level : levels)
+    if (level.name == name)
+      return &level;
+  return nullptr;
+}
+
+const CpuLevel &attn::hostCpuLevel() {
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  auto has = [&](std::initializer_list<llvm::StringRef> names) {
+    return llvm::all_of(names, [&](llvm::StringRef n) { return host.lookup(n); });
+  };
+  if (has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}))
+    return levels[0];
+  if (has({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}))
+    return levels[1];
+  return levels[2];
+}

@@ -1,0 +1,136 @@
+//===- attn.h - compile and call attention kernels --------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The public interface; standard headers only.
+//
+//     attn::Compiler compiler;
+//     attn::Kernel kernel = compiler.compile(
+//         "attention softmax(q, k, v) { kappa = exp(dot(q, k) / sqrt(dim)) }");
+//     kernel({{"q", {q, {1, 8, 512, 64}}}, {"k", {k, {1, 8, 512, 64}}},
+//             {"v", {v, {1, 8, 512, 64}}}},
+//            {{"o", {o, {1, 8, 512, 64}}}});
+//
+// Errors are thrown as attn::Error, with the text that attnc would print.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_ATTN_H
+#define ATTN_ATTN_H
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace attn {
+
+/// Element types of arrays.
+enum class Type { f32, f64, f16, bf16, i32, i64 };
+
+/// What went wrong, as `file:line:column: error: ...` where there is a place.
+class Error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A view of the caller's memory: element type, extents, strides in elements.
+/// No strides means row-major. Strides may be 0 or negative.
+struct Tensor {
+  void *data = nullptr;
+  Type type = Type::f32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+
+  Tensor() = default;
+  Tensor(void *data, Type type, std::vector<int64_t> shape,
+         std::vector<int64_t> strides = {})
+      : data(data), type(type), shape(std::move(shape)),
+        strides(std::move(strides)) {}
+  Tensor(float *data, std::vector<int64_t> shape,
+         std::vector<int64_t> strides = {})
+      : Tensor(static_cast<void *>(data), Type::f32, std::move(shape),
+               std::move(strides)) {}
+  Tensor(const float *data, std::vector<int64_t> shape,
+         std::vector<int64_t> strides = {})
+      : Tensor(const_cast<float *>(data), std::move(shape), std::move(strides)) {}
+};
+
+/// An input or parameter by name: an array, or one number for every index.
+/// The names beside those of the spec are key_lengths [B], query_lengths [B]
+/// (i32 or i64) and offset ([1] or [B], or a number).
+struct Argument {
+  std::string name;
+  Tensor tensor;
+  double number = 0;
+  bool isNumber = false;
+
+  Argument(std::string name, Tensor tensor)
+      : name(std::move(name)), tensor(std::move(tensor)) {}
+  Argument(std::string name, double number)
+      : name(std::move(name)), number(number), isNumber(true) {}
+};
+
+/// An output by the name of its result (o, mass, lse, ...).
+struct Output {
+  std::string name;
+  Tensor tensor;
+};
+
+/// How to compile.
+struct Options {
+  std::string target = "cpu"; ///< "cpu", or "reference": float64, O(N^2), plain
+  std::string level;          ///< feature level; empty: the best this machine has
+  int threads = 0;            ///< threads of a call; 0: one a core
+};
+
+/// A compiled kernel: cheap to copy, callable from many threads on different
+/// outputs. Machine code is made at the first call for a set of row lengths
+/// and kept.
+class Kernel {
+public:
+  /// Computes the outputs. Checks names, types, shapes and declared bounds first;
+  /// throws Error and writes nothing if one does not fit.
+  void operator()(const std::vector<Argument> &arguments,
+                  const std::vector<Output> &outputs) const;
+  /// The spec's name.
+  const std::string &name() const;
+  /// The names after `return`.
+  const std::vector<std::string> &results() const;
+  /// The shape that output `result` has for these arguments.
+  std::vector<int64_t> shapeOf(std::string_view result,
+                               const std::vector<Argument> &arguments) const;
+
+  struct Impl;
+  explicit Kernel(std::shared_ptr<Impl> impl) : impl(std::move(impl)) {}
+  /// For the project's own tools.
+  Impl &getImpl() const { return *impl; }
+
+private:
+  std::shared_ptr<Impl> impl;
+};
+
+/// Turns specs into kernels.
+class Compiler {
+public:
+  explicit Compiler(Options options = {});
+  /// Compiles a spec from its text; `name` picks one where the text has several;
+  /// `file` is what errors call the text.
+  Kernel compile(std::string_view text, std::string_view name = {},
+                 std::string_view file = "<text>") const;
+  /// Compiles a spec from a `.attn` or `.mlir` file.
+  Kernel compileFile(const std::string &path, std::string_view name = {}) const;
+
+private:
+  Options options;
+};
+
+} // namespace attn
+
+#endif // ATTN_ATTN_H
