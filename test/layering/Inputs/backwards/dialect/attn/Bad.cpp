@@ -1,0 +1,2 @@
+#include "dialect/attn/Attn.h"
+#include "lowering/Passes.h"

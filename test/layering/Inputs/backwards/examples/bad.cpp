@@ -1,0 +1,3 @@
+#include "runtime/Binder.h"
+#include "attn/attn.h"
+#include <vector>

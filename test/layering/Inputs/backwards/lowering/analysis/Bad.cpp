@@ -1,0 +1,1 @@
+#include "lowering/schedule/Choose.h"

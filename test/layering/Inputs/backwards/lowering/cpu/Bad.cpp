@@ -1,0 +1,1 @@
+#include "lowering/cuda/Prelude.h"

@@ -1,0 +1,3 @@
+#include "lowering/loops/Good.h"
+#include "dialect/tile/Tile.h"
+#include "lowering/Target.h"

@@ -1,0 +1,45 @@
+# How lit runs the tests: see README.md here.
+import os
+import platform
+import shutil
+
+import lit.formats
+
+config.name = "attnc"
+# bash, not lit's own shell: pipes, loops and redirections as in a terminal.
+config.test_format = lit.formats.ShTest(execute_external=True)
+config.suffixes = [".mlir", ".attn", ".test"]
+# Files that a test reads but that are none themselves.
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+
+config.environment["PATH"] = os.pathsep.join(
+    [config.attn_tools, config.llvm_tools, config.environment["PATH"]]
+)
+# A test neither reads nor fills the user's cache of compiled kernels.
+config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
+config.environment["HOME"] = config.test_exec_root
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "ATTN_CACHE_DIR"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+# Longer names first: lit replaces textually.
+config.substitutions.append(("%attn-opt", os.path.join(config.attn_tools, "attn-opt")))
+config.substitutions.append(("%attnc", os.path.join(config.attn_tools, "attnc")))
+config.substitutions.append(("%bin", config.attn_tools))
+config.substitutions.append(("%examples", os.path.join(config.attn_source, "examples")))
+config.substitutions.append(("%root", config.attn_source))
+
+# What a test may ask for with REQUIRES.
+config.available_features.add("target=" + platform.machine())
+if config.attn_sanitize:
+    config.available_features.add("sanitize")
+for tool in ("valgrind", "objdump", "gcc"):
+    if shutil.which(tool):
+        config.available_features.add(tool)
+if os.path.exists("/proc/cpuinfo"):
+    with open("/proc/cpuinfo") as cpuinfo:
+        flags = next((l for l in cpuinfo if l.startswith("flags")), "").split()
+    for flag in ("avx2", "fma", "avx512f", "amx_tile"):
+        if flag in flags:
+            config.available_features.add(flag)
