@@ -1,0 +1,200 @@
+//===- Machine.cpp - what this machine can do -----------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Machine.h"
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <malloc.h>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+using namespace attn;
+
+double attn::now() {
+  using namespace std::chrono;
+  return duration<double>(steady_clock::now().time_since_epoch()).count();
+}
+
+//===----------------------------------------------------------------------===//
+// The peak
+//===----------------------------------------------------------------------===//
+
+// Twelve independent chains hide a latency of 4 cycles at 2 (or 3) operations a
+// cycle, and 12 + 2 registers fit every level. The assembly keeps the compiler
+// from merging or dropping them.
+#define CHAINS(STEP)                                                           \
+  STEP(0)                                                                      \
+  STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9)      \
+      STEP(10) STEP(11)
+
+static constexpr int64_t kChains = 12;
+
+#if defined(__x86_64__)
+
+#define DECLARE512(n) __m512 c##n = _mm512_set1_ps(1.0f);
+#define FMA512(n)                                                              \
+  asm volatile("vfmadd213ps %2, %1, %0" : "+v"(c##n) : "v"(scale), "v"(shift));
+__attribute__((target("avx512f"))) static void chains512(int64_t steps) {
+  __m512 scale = _mm512_set1_ps(0.5f), shift = _mm512_set1_ps(0.5f);
+  CHAINS(DECLARE512)
+  for (int64_t n = 0; n < steps; ++n) {
+    CHAINS(FMA512)
+  }
+}
+
+#define DECLARE256(n) __m256 c##n = _mm256_set1_ps(1.0f);
+#define FMA256(n)                                                              \
+  asm volatile("vfmadd213ps %2, %1, %0" : "+x"(c##n) : "x"(scale), "x"(shift));
+__attribute__((target("avx2,fma"))) static void chains256(int64_t steps) {
+  __m256 scale = _mm256_set1_ps(0.5f), shift = _mm256_set1_ps(0.5f);
+  CHAINS(DECLARE256)
+  for (int64_t n = 0; n < steps; ++n) {
+    CHAINS(FMA256)
+  }
+}
+
+#define DECLARE128(n) __m128 c##n = _mm_set1_ps(1.0f);
+#define FMA128(n)                                                              \
+  asm volatile("mulps %1, %0\n\taddps %2, %0"                                  \
+               : "+x"(c##n)                                                    \
+               : "x"(scale), "x"(shift));
+static void chains128(int64_t steps) {
+  __m128 scale = _mm_set1_ps(0.5f), shift = _mm_set1_ps(0.5f);
+  CHAINS(DECLARE128)
+  for (int64_t n = 0; n < steps; ++n) {
+    CHAINS(FMA128)
+  }
+}
+
+#elif defined(__aarch64__)
+
+#define DECLARE128(n) float32x4_t c##n = vdupq_n_f32(1.0f);
+#define FMA128(n)                                                              \
+  asm volatile("fmla %0.4s, %1.4s, %2.4s"                                      \
+               : "+w"(c##n)                                                    \
+               : "w"(scale), "w"(shift));
+static void chains128(int64_t steps) {
+  float32x4_t scale = vdupq_n_f32(0.5f), shift = vdupq_n_f32(-1e-9f);
+  CHAINS(DECLARE128)
+  for (int64_t n = 0; n < steps; ++n) {
+    CHAINS(FMA128)
+  }
+}
+
+#else
+
+#define DECLARE1(n) float c##n = 1.0f;
+#define FMA1(n)                                                                \
+  c##n = c##n * scale + shift;                                                 \
+  asm volatile("" : "+m"(c##n));
+static void chains128(int64_t steps) {
+  float scale = 0.5f, shift = 0.5f;
+  CHAINS(DECLARE1)
+  for (int64_t n = 0; n < steps; ++n) {
+    CHAINS(FMA1)
+  }
+}
+
+#endif
+
+namespace {
+struct Level {
+  void (*run)(int64_t);
+  int64_t lanes;
+  const char *name;
+};
+} // namespace
+
+static Level widest() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f"))
+    return {chains512, 16, "AVX-512"};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return {chains256, 8, "AVX2"};
+  return {chains128, 4, "SSE"};
+#elif defined(__aarch64__)
+  return {chains128, 4, "NEON"};
+#else
+  return {chains128, 1, "scalar"};
+#endif
+}
+
+std::string attn::peakInstructions() { return widest().name; }
+
+double attn::measurePeak(int threads, double seconds) {
+  Level level = widest();
+  constexpr int64_t block = 10000;
+  level.run(block); // wakes the wide units
+  // Every thread counts the blocks it finishes before the time is over.
+  std::atomic<int> ready{0};
+  std::vector<double> rates(threads);
+  auto work = [&](int me) {
+    ready.fetch_add(1);
+    while (ready.load() < threads)
+      std::this_thread::yield();
+    int64_t blocks = 0;
+    double begin = now(), end;
+    do {
+      level.run(block);
+      ++blocks;
+      end = now();
+    } while (end - begin < seconds);
+    rates[me] =
+        2.0 * kChains * level.lanes * block * blocks / (end - begin) * 1e-9;
+  };
+  std::vector<std::thread> others;
+  for (int n = 1; n < threads; ++n)
+    others.emplace_back(work, n);
+  work(0);
+  for (std::thread &other : others)
+    other.join();
+  double sum = 0;
+  for (double rate : rates)
+    sum += rate;
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory and name
+//===----------------------------------------------------------------------===//
+
+/// The bytes of an entry of /proc/self/status, which are in kB there.
+static int64_t statusEntry(std::string_view name) {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.compare(0, name.size(), name) == 0)
+      return std::stoll(line.substr(name.size() + 1)) * 1024;
+  return 0;
+}
+
+int64_t attn::resetPeakMemory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+  std::ofstream("/proc/self/clear_refs") << "5";
+  return statusEntry("VmRSS");
+}
+
+int64_t attn::peakMemory() { return statusEntry("VmHWM"); }
+
+std::string attn::machineName() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.compare(0, 10, "model name") == 0)
+      if (size_t colon = line.find(": "); colon != std::string::npos)
+        return line.substr(colon + 2);
+  return "unknown";
+}

@@ -1,0 +1,471 @@
+//===- Npy.cpp - arrays in NumPy's file format ----------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Npy.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <fcntl.h>
+#include <limits>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace attn;
+
+int64_t attn::sizeOf(Type type) {
+  switch (type) {
+  case Type::f16:
+  case Type::bf16:
+    return 2;
+  case Type::f32:
+  case Type::i32:
+    return 4;
+  case Type::f64:
+  case Type::i64:
+    return 8;
+  }
+  return 0;
+}
+
+std::string_view attn::nameOf(Type type) {
+  switch (type) {
+  case Type::f16:
+    return "float16";
+  case Type::bf16:
+    return "bfloat16";
+  case Type::f32:
+    return "float32";
+  case Type::f64:
+    return "float64";
+  case Type::i32:
+    return "int32";
+  case Type::i64:
+    return "int64";
+  }
+  return "";
+}
+
+/// The number of elements of that shape, or nothing where it overflows.
+static std::optional<int64_t> countOf(const std::vector<int64_t> &shape) {
+  // Zero extents come last, so that [0, 2^62, 2^62] is refused whatever the
+  // order.
+  int64_t count = 1;
+  bool empty = false;
+  for (int64_t extent : shape) {
+    if (extent == 0)
+      empty = true;
+    else if (__builtin_mul_overflow(count, extent, &count))
+      return std::nullopt;
+  }
+  return empty ? 0 : count;
+}
+
+Array::Array(Type type, std::vector<int64_t> extents)
+    : type(type), shape(std::move(extents)) {
+  std::optional<int64_t> count = countOf(shape);
+  int64_t total;
+  if (!count || __builtin_mul_overflow(*count, sizeOf(type), &total))
+    throw Error(fmt::format("an array of shape [{}] is too large",
+                            fmt::join(shape, ", ")));
+  bytes.resize(total);
+}
+
+int64_t Array::size() const { return countOf(shape).value_or(0); }
+
+Tensor Array::view() const {
+  return Tensor(const_cast<std::byte *>(bytes.data()), type, shape, strides);
+}
+
+//===----------------------------------------------------------------------===//
+// The dictionary
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The three entries of the dictionary.
+struct Header {
+  std::optional<std::string> descr;
+  std::optional<bool> fortran;
+  std::optional<std::vector<int64_t>> shape;
+};
+
+/// Reads the subset of Python's literals that NumPy writes.
+class HeaderParser {
+public:
+  HeaderParser(std::string_view text, const std::string &file)
+      : text(text), file(file) {}
+
+  Header parse() {
+    Header header;
+    expect('{');
+    while (!accept('}')) {
+      std::string key = parseString();
+      expect(':');
+      if (key == "descr" && !header.descr) {
+        skipSpace();
+        if (peek() == '[')
+          fail("it holds records; save each field as an array of its own");
+        header.descr = parseString();
+      } else if (key == "fortran_order" && !header.fortran) {
+        header.fortran = parseBool();
+      } else if (key == "shape" && !header.shape) {
+        header.shape = parseShape();
+      } else {
+        fail("the header's entry '" + key + "' is unknown or repeated");
+      }
+      if (!accept(',')) {
+        expect('}');
+        break;
+      }
+    }
+    skipSpace();
+    if (position != text.size())
+      fail("the header goes on after its dictionary");
+    if (!header.descr || !header.fortran || !header.shape)
+      fail("the header lacks descr, fortran_order or shape");
+    return header;
+  }
+
+  [[noreturn]] void fail(const std::string &what) {
+    throw Error(
+        fmt::format("{}: error: not a readable .npy file: {}", file, what));
+  }
+
+private:
+  char peek() const { return position < text.size() ? text[position] : '\0'; }
+  void skipSpace() {
+    while (position < text.size() && std::strchr(" \t\n\r", text[position]) &&
+           text[position])
+      ++position;
+  }
+  bool accept(char c) {
+    skipSpace();
+    if (position >= text.size() || text[position] != c)
+      return false;
+    ++position;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c))
+      fail(fmt::format("the header is damaged: '{}' expected at byte {}", c,
+                       position));
+  }
+  std::string parseString() {
+    skipSpace();
+    char quote = peek();
+    if (quote != '\'' && quote != '"')
+      fail(fmt::format("the header is damaged: a string expected at byte {}",
+                       position));
+    size_t end = text.find(quote, position + 1);
+    if (end == std::string_view::npos || end - position > 64)
+      fail("the header is damaged: a string does not end");
+    std::string value(text.substr(position + 1, end - position - 1));
+    for (char &c : value)
+      if (static_cast<unsigned char>(c) < ' ' || c == '\x7f' || (c & 0x80))
+        c = '?'; // what reaches a message must be printable
+    position = end + 1;
+    return value;
+  }
+  bool parseBool() {
+    skipSpace();
+    for (bool value : {false, true}) {
+      std::string_view word = value ? "True" : "False";
+      if (text.substr(position, word.size()) == word) {
+        position += word.size();
+        return value;
+      }
+    }
+    fail("the header is damaged: True or False expected");
+  }
+  int64_t parseExtent() {
+    skipSpace();
+    int64_t value = 0;
+    size_t begin = position;
+    for (; position < text.size() && text[position] >= '0' &&
+           text[position] <= '9';
+         ++position)
+      if (__builtin_mul_overflow(value, 10, &value) ||
+          __builtin_add_overflow(value, text[position] - '0', &value))
+        fail("its shape overflows 64 bits");
+    if (position == begin)
+      fail("the header is damaged: an extent expected");
+    if (peek() == 'L') // Python 2 wrote long integers so
+      ++position;
+    return value;
+  }
+  std::vector<int64_t> parseShape() {
+    std::vector<int64_t> shape;
+    expect('(');
+    while (!accept(')')) {
+      shape.push_back(parseExtent());
+      if (shape.size() > 32)
+        fail("it has more than 32 axes");
+      if (!accept(',')) {
+        expect(')');
+        break;
+      }
+    }
+    return shape;
+  }
+
+  std::string_view text;
+  const std::string &file;
+  size_t position = 0;
+};
+
+/// How the elements stand in the file, and what they become.
+struct Storage {
+  std::string_view descr;
+  int64_t size;
+  Type type;
+  /// Widens one element; null where the bytes are taken as they are.
+  int64_t (*widen)(const std::byte *);
+};
+
+template <typename T> int64_t widen(const std::byte *from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+} // namespace
+
+static const Storage storages[] = {
+    {"f4", 4, Type::f32, nullptr},         {"f8", 8, Type::f64, nullptr},
+    {"f2", 2, Type::f16, nullptr},         {"i4", 4, Type::i32, nullptr},
+    {"i8", 8, Type::i64, nullptr},         {"b1", 1, Type::i64, widen<uint8_t>},
+    {"u1", 1, Type::i64, widen<uint8_t>},  {"i1", 1, Type::i64, widen<int8_t>},
+    {"u2", 2, Type::i64, widen<uint16_t>}, {"i2", 2, Type::i64, widen<int16_t>},
+    {"u4", 4, Type::i64, widen<uint32_t>},
+};
+
+static const Storage &findStorage(const std::string &descr,
+                                  HeaderParser &parser) {
+  if (descr.find('O') != std::string::npos)
+    parser.fail(
+        "it holds Python objects, not numbers; save it with a number type");
+  if (!descr.empty() && descr[0] == '>')
+    parser.fail("its elements are big-endian ('" + descr +
+                "'); save it with .astype('<" + descr.substr(1) + "')");
+  std::string_view kind = descr;
+  if (!kind.empty() && (kind[0] == '<' || kind[0] == '|' || kind[0] == '='))
+    kind.remove_prefix(1);
+  for (const Storage &storage : storages)
+    if (storage.descr == kind)
+      return storage;
+  parser.fail("its element type '" + descr +
+              "' is not supported; use float16, float32, float64, int32, int64 "
+              "or bool");
+}
+
+Array attn::parseNpy(std::string_view text, const std::string &file) {
+  HeaderParser outside({}, file);
+  constexpr std::string_view magic = "\x93NUMPY";
+  if (text.substr(0, magic.size()) != magic)
+    outside.fail(text.empty() ? "it is empty"
+                              : "it does not start with \\x93NUMPY");
+  if (text.size() < 10)
+    outside.fail("it is truncated in the header");
+  auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
+  int major = byte(6);
+  size_t start = major == 1 ? 10 : 12, length;
+  if (major < 1 || major > 3 || byte(7) != 0)
+    outside.fail(
+        fmt::format("format version {}.{} is unknown", major, byte(7)));
+  if (text.size() < start)
+    outside.fail("it is truncated in the header");
+  length = byte(8) | byte(9) << 8;
+  if (major > 1)
+    length |= static_cast<size_t>(byte(10)) << 16 |
+              static_cast<size_t>(byte(11)) << 24;
+  if (length > text.size() - start)
+    outside.fail("it is truncated in the header");
+  HeaderParser parser(text.substr(start, length), file);
+  Header header = parser.parse();
+
+  const Storage &storage = findStorage(*header.descr, parser);
+  std::vector<int64_t> &shape = *header.shape;
+  std::optional<int64_t> count = countOf(shape);
+  int64_t stored, widened;
+  if (!count || __builtin_mul_overflow(*count, storage.size, &stored) ||
+      __builtin_mul_overflow(*count, sizeOf(storage.type), &widened))
+    parser.fail(fmt::format("its shape ({}) overflows 64 bits",
+                            fmt::join(shape, ", ")));
+  if (shape.size() > 4)
+    parser.fail(
+        fmt::format("it has {} axes; at most 4 are used", shape.size()));
+  std::string_view elements = text.substr(start + length);
+  if (static_cast<uint64_t>(stored) > elements.size())
+    parser.fail(fmt::format(
+        "it is truncated: shape ({}) of {} needs {} bytes, {} are there",
+        fmt::join(shape, ", "), *header.descr, stored, elements.size()));
+  if (static_cast<uint64_t>(stored) < elements.size())
+    parser.fail(fmt::format("{} bytes follow its last element",
+                            elements.size() - stored));
+
+  Array array;
+  array.type = storage.type;
+  array.shape = shape;
+  array.bytes.resize(widened);
+  const std::byte *from = reinterpret_cast<const std::byte *>(elements.data());
+  if (storage.widen) {
+    for (int64_t n = 0; n < *count; ++n) {
+      int64_t value = storage.widen(from + n * storage.size);
+      std::memcpy(array.bytes.data() + n * sizeof value, &value, sizeof value);
+    }
+  } else if (stored) {
+    std::memcpy(array.bytes.data(), from, stored);
+  }
+  if (*header.fortran && shape.size() > 1) {
+    int64_t stride = 1;
+    for (int64_t extent : shape) {
+      array.strides.push_back(stride);
+      stride *= extent ? extent : 1;
+    }
+  }
+  return array;
+}
+
+Array attn::readNpy(const std::string &path) {
+  auto fail = [&](const char *what) {
+    throw Error(fmt::format("{}: error: cannot read: {}", path, what));
+  };
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0)
+    fail(std::strerror(errno));
+  std::string text;
+  struct stat status;
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
+    text.reserve(status.st_size + 1);
+  ssize_t got;
+  do {
+    size_t used = text.size();
+    text.resize(std::max(text.capacity(), used + (1 << 16)));
+    got = ::read(descriptor, text.data() + used, text.size() - used);
+    text.resize(used + (got > 0 ? got : 0));
+  } while (got > 0 || (got < 0 && errno == EINTR));
+  int error = errno;
+  ::close(descriptor);
+  if (got < 0)
+    fail(std::strerror(error));
+  return parseNpy(text, path);
+}
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+PendingFile::PendingFile(std::string place) : path(std::move(place)) {
+  struct stat status;
+  bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode))
+    fail(EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0)
+      fail(errno);
+    return;
+  }
+  if (exists && ::access(path.c_str(), W_OK) != 0)
+    fail(errno);
+  // A link's target is replaced, not the link.
+  if (char *resolved = exists ? ::realpath(path.c_str(), nullptr) : nullptr) {
+    path = resolved;
+    ::free(resolved);
+  }
+  temporary = path + ".XXXXXX";
+  descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0) {
+    int error = errno;
+    temporary.clear();
+    fail(error);
+  }
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  (void)::fchmod(descriptor, exists ? status.st_mode & 07777 : 0666 & ~mask);
+}
+
+PendingFile::PendingFile(PendingFile &&other) noexcept
+    : path(std::move(other.path)), temporary(std::move(other.temporary)),
+      descriptor(other.descriptor) {
+  other.descriptor = -1;
+  other.temporary.clear();
+}
+
+PendingFile::~PendingFile() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
+}
+
+void PendingFile::fail(int error) const {
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
+  throw Error(
+      fmt::format("{}: error: cannot write: {}", path, std::strerror(error)));
+}
+
+void PendingFile::write(std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno != EINTR)
+      fail(errno);
+    if (written > 0)
+      text.remove_prefix(written);
+  }
+}
+
+void PendingFile::commit() {
+  int failed = ::close(descriptor);
+  descriptor = -1;
+  if (failed ||
+      (!temporary.empty() && ::rename(temporary.c_str(), path.c_str())))
+    fail(errno);
+  temporary.clear();
+}
+
+std::string attn::formatNpy(const Array &array) {
+  const char *descr = "<f4";
+  switch (array.type) {
+  case Type::f32:
+    break;
+  case Type::f64:
+    descr = "<f8";
+    break;
+  case Type::f16:
+    descr = "<f2";
+    break;
+  case Type::i32:
+    descr = "<i4";
+    break;
+  case Type::i64:
+    descr = "<i8";
+    break;
+  case Type::bf16:
+    throw Error("error: .npy files have no bfloat16");
+  }
+  std::string header = fmt::format(
+      "{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
+      fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
+  // The elements start at a multiple of 64 bytes, the header ends with a new
+  // line.
+  header.append(64 - (10 + header.size() + 1) % 64, ' ');
+  header.push_back('\n');
+  std::string text("\x93NUMPY\x01\x00", 8);
+  text.push_back(static_cast<char>(header.size() & 0xff));
+  text.push_back(static_cast<char>(header.size() >> 8));
+  text += header;
+  text.append(reinterpret_cast<const char *>(array.bytes.data()),
+              array.bytes.size());
+  return text;
+}
