@@ -34,7 +34,7 @@ struct GaugeSplit {
 /// largest exponent of its terms, 0 for an algebraic one; a product or power of
 /// degree > 4 in the rows has its base divided by a power of two. Bounded
 /// functions (sigmoid, tanh, ...) are algebraic. Fails, without a diagnostic,
-/// only if `kappa` is not the value of an operation or argument of a block.
+/// only if `kappa` is not an f32.
 mlir::FailureOr<GaugeSplit> splitGauge(mlir::Value kappa,
                                        mlir::OpBuilder &builder);
 

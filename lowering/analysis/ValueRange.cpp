@@ -1,0 +1,515 @@
+//===- ValueRange.cpp - the values a kernel's expressions can take --------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/analysis/ValueRange.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace attn;
+
+//===----------------------------------------------------------------------===//
+// Where values come from
+//===----------------------------------------------------------------------===//
+
+static Value yieldedRow(Region &region) {
+  return region.empty() ? Value()
+                        : region.front().getTerminator()->getOperand(0);
+}
+
+template <typename Op> static Value mappedRow(Op op, BlockArgument argument) {
+  if (argument.getOwner()->getParent() != &op.getKappa())
+    return {};
+  return yieldedRow(argument.getArgNumber() == 0 ? op.getQueryMap()
+                                                 : op.getKeyMap());
+}
+
+Value attn::mappedRowOfArgument(BlockArgument argument) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto op = dyn_cast_or_null<AttentionOp>(parent))
+    return mappedRow(op, argument);
+  if (auto op = dyn_cast_or_null<QuadraticOp>(parent))
+    return mappedRow(op, argument);
+  return {};
+}
+
+ArgAttr attn::declarationOf(Value memory) {
+  while (auto view = memory.getDefiningOp<ViewLikeOpInterface>())
+    memory = view.getViewSource();
+  auto argument = dyn_cast<BlockArgument>(memory);
+  if (!argument)
+    return {};
+  auto function =
+      dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  return function ? function.getArgAttrOfType<ArgAttr>(argument.getArgNumber(),
+                                                       kArgAttrName)
+                  : ArgAttr();
+}
+
+/// The row of a map that an argument of its body ranges over.
+static Value mappedOperand(BlockArgument argument) {
+  auto map = dyn_cast_or_null<MapOp>(argument.getOwner()->getParentOp());
+  return map ? map.getRows()[argument.getArgNumber()] : Value();
+}
+
+static void appendDependencies(Value value, SmallVectorImpl<Value> &list) {
+  auto append = [&](Value v) {
+    if (v && !isa<MemRefType>(v.getType()))
+      list.push_back(v);
+  };
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    append(mappedRowOfArgument(argument));
+    append(mappedOperand(argument));
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    append(operand);
+  if (auto map = dyn_cast<MapOp>(op))
+    append(yieldedRow(map.getBody()));
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    if (Operation *condition = select.getCondition().getDefiningOp())
+      for (Value operand : condition->getOperands())
+        append(operand);
+}
+
+//===----------------------------------------------------------------------===//
+// Driver
+//===----------------------------------------------------------------------===//
+
+void ValueRangeAnalysis::evaluate(Value root) {
+  SmallVector<std::pair<Value, bool>> stack = {{root, false}};
+  SmallVector<Value> dependencies;
+  while (!stack.empty()) {
+    auto [value, ready] = stack.pop_back_val();
+    if (facts.contains(value))
+      continue;
+    if (ready) {
+      facts[value] = isa<RowType>(value.getType())
+                         ? computeRow(value)
+                         : RowRange{computeScalar(value), {}};
+      continue;
+    }
+    stack.push_back({value, true});
+    dependencies.clear();
+    appendDependencies(value, dependencies);
+    for (Value dependency : dependencies)
+      if (!facts.contains(dependency))
+        stack.push_back({dependency, false});
+  }
+}
+
+Interval ValueRangeAnalysis::scalar(Value value) {
+  auto known = facts.find(value);
+  if (known == facts.end()) {
+    evaluate(value);
+    known = facts.find(value);
+  }
+  return known->second.coordinate;
+}
+
+RowRange ValueRangeAnalysis::row(Value value) {
+  auto known = facts.find(value);
+  if (known == facts.end()) {
+    evaluate(value);
+    known = facts.find(value);
+  }
+  return known->second;
+}
+
+std::optional<double> ValueRangeAnalysis::constant(Value value) {
+  Interval range = scalar(value);
+  double middle = range.lo / 2 + range.hi / 2;
+  // Outward rounding makes an interval of sqrt(2); far inside f32's precision
+  // that is a number.
+  if (range.isFinite() && range.hi - range.lo <= 1e-12 * std::fabs(middle))
+    return range.isPoint() ? range.lo : middle;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+/// The range that a declaration promises. Integers sharpen a strict bound.
+static Interval declaredRange(ArgAttr declaration) {
+  if (!declaration || !declaration.getRelop() || !declaration.getBound())
+    return Interval::all();
+  StringRef relop = declaration.getRelop().getValue();
+  double bound = declaration.getBound().getValueAsDouble();
+  if (declaration.getInteger()) {
+    if (relop == ">" || relop == "<")
+      bound = relop == ">" ? std::floor(bound) + 1 : std::ceil(bound) - 1;
+    if (relop == ">" || relop == ">=")
+      return Interval::atLeast(std::ceil(bound));
+    if (relop == "<" || relop == "<=")
+      return Interval::atMost(std::floor(bound));
+  }
+  return llvm::StringSwitch<Interval>(relop)
+      .Case(">=", Interval::atLeast(bound))
+      .Case(">", Interval::above(bound))
+      .Case("<=", Interval::atMost(bound))
+      .Case("<", Interval::below(bound))
+      .Case("==", Interval::point(bound))
+      .Default(Interval::all());
+}
+
+static Interval constantRange(arith::ConstantOp op) {
+  if (auto real = dyn_cast<FloatAttr>(op.getValue())) {
+    double value = real.getValueAsDouble();
+    return std::isfinite(value) ? Interval::point(value) : Interval::all();
+  }
+  if (auto integer = dyn_cast<IntegerAttr>(op.getValue())) {
+    if (integer.getType().isInteger(1))
+      return Interval::point(integer.getValue().isZero() ? 0 : 1);
+    if (integer.getValue().getSignificantBits() > 53)
+      return Interval::all(); // not a double
+    return Interval::point(
+        static_cast<double>(integer.getValue().getSExtValue()));
+  }
+  return Interval::all();
+}
+
+static Interval positionRange(Position position) {
+  switch (position) {
+  case Position::I:
+    return Interval::all(); // an offset may be negative
+  case Position::Nq:
+  case Position::Nk: // where a pair is, a query and a key are
+    return Interval::atLeast(1);
+  case Position::J:
+  case Position::Head:
+  case Position::KvHead:
+  case Position::Batch:
+    return Interval::atLeast(0);
+  }
+  return Interval::all();
+}
+
+/// The values of `x` for which `x relop bound` holds.
+static Interval satisfying(arith::CmpFPredicate predicate, Interval bound) {
+  switch (predicate) {
+  case arith::CmpFPredicate::OGE:
+    return {bound.lo, Interval::kInfinity, bound.loOpen, true};
+  case arith::CmpFPredicate::OGT:
+    return Interval::above(bound.lo);
+  case arith::CmpFPredicate::OLE:
+    return {-Interval::kInfinity, bound.hi, true, bound.hiOpen};
+  case arith::CmpFPredicate::OLT:
+    return Interval::below(bound.hi);
+  case arith::CmpFPredicate::OEQ:
+    return bound;
+  default:
+    return Interval::all();
+  }
+}
+
+static arith::CmpFPredicate swapped(arith::CmpFPredicate predicate) {
+  switch (predicate) {
+  case arith::CmpFPredicate::OGE:
+    return arith::CmpFPredicate::OLE;
+  case arith::CmpFPredicate::OGT:
+    return arith::CmpFPredicate::OLT;
+  case arith::CmpFPredicate::OLE:
+    return arith::CmpFPredicate::OGE;
+  case arith::CmpFPredicate::OLT:
+    return arith::CmpFPredicate::OGT;
+  default:
+    return predicate;
+  }
+}
+
+static arith::CmpFPredicate negated(arith::CmpFPredicate predicate) {
+  switch (predicate) {
+  case arith::CmpFPredicate::OGE:
+    return arith::CmpFPredicate::OLT;
+  case arith::CmpFPredicate::OGT:
+    return arith::CmpFPredicate::OLE;
+  case arith::CmpFPredicate::OLE:
+    return arith::CmpFPredicate::OGT;
+  case arith::CmpFPredicate::OLT:
+    return arith::CmpFPredicate::OGE;
+  case arith::CmpFPredicate::UNE:
+    return arith::CmpFPredicate::OEQ;
+  default:
+    return arith::CmpFPredicate::UNE;
+  }
+}
+
+/// The range of one arm of a select, given that the condition chose it: in
+/// `where(s < 0, -s, s)` both arms are >= 0.
+static Interval armRange(ValueRangeAnalysis &ranges, Value arm,
+                         arith::CmpFOp condition,
+                         arith::CmpFPredicate predicate) {
+  Interval range = ranges.scalar(arm);
+  for (bool left : {true, false}) {
+    Value tested = left ? condition.getLhs() : condition.getRhs();
+    Value bound = left ? condition.getRhs() : condition.getLhs();
+    Interval allowed =
+        satisfying(left ? predicate : swapped(predicate), ranges.scalar(bound));
+    auto negation = arm.getDefiningOp<arith::NegFOp>();
+    if (tested == arm)
+      range = intersect(range, allowed);
+    else if (negation && negation.getOperand() == tested)
+      range = intersect(range, -allowed);
+  }
+  return range;
+}
+
+static Interval selectRange(ValueRangeAnalysis &ranges, arith::SelectOp op) {
+  Interval condition = ranges.scalar(op.getCondition());
+  if (condition.isPoint())
+    return ranges.scalar(condition.lo != 0 ? op.getTrueValue()
+                                           : op.getFalseValue());
+  if (auto compare = op.getCondition().getDefiningOp<arith::CmpFOp>())
+    return hull(
+        armRange(ranges, op.getTrueValue(), compare, compare.getPredicate()),
+        armRange(ranges, op.getFalseValue(), compare,
+                 negated(compare.getPredicate())));
+  return hull(ranges.scalar(op.getTrueValue()),
+              ranges.scalar(op.getFalseValue()));
+}
+
+/// a - (a floordiv b) * b, the language's `%`: its sign is the divisor's.
+static bool matchRemainder(arith::SubIOp op, Value &divisor) {
+  auto product = op.getRhs().getDefiningOp<arith::MulIOp>();
+  if (!product)
+    return false;
+  for (bool left : {true, false}) {
+    auto quotient = (left ? product.getLhs() : product.getRhs())
+                        .getDefiningOp<arith::FloorDivSIOp>();
+    divisor = left ? product.getRhs() : product.getLhs();
+    if (quotient && quotient.getLhs() == op.getLhs() &&
+        quotient.getRhs() == divisor)
+      return true;
+  }
+  return false;
+}
+
+/// Rows of n coordinates, n known or at least 1.
+static Interval lengthOf(RowType row) {
+  return row.hasStaticLength()
+             ? Interval::point(static_cast<double>(row.getLength()))
+             : Interval::atLeast(1);
+}
+
+static Interval dotRange(ValueRangeAnalysis &ranges, DotOp op) {
+  RowRange a = ranges.row(op.getLhs()), b = ranges.row(op.getRhs());
+  if (op.getLhs() == op.getRhs())
+    return a.sqnorm;
+  Interval bySum =
+      a.coordinate * b.coordinate * lengthOf(op.getLhs().getType());
+  // Cauchy and Schwarz.
+  Interval norms = sqrt(a.sqnorm * b.sqnorm);
+  Interval byNorm = {-norms.hi, norms.hi, norms.hiOpen, norms.hiOpen};
+  return intersect(bySum, byNorm);
+}
+
+static Interval sqdistRange(ValueRangeAnalysis &ranges, SqDistOp op) {
+  if (op.getLhs() == op.getRhs())
+    return Interval::point(0);
+  RowRange a = ranges.row(op.getLhs()), b = ranges.row(op.getRhs());
+  Interval sum = sqrt(a.sqnorm) + sqrt(b.sqnorm);
+  Interval byNorm = power(Interval{0, sum.hi, false, sum.hiOpen}, 2);
+  Interval bySum =
+      power(a.coordinate - b.coordinate, 2) * lengthOf(op.getLhs().getType());
+  return intersect(intersect(Interval::atLeast(0), byNorm), bySum);
+}
+
+Interval ValueRangeAnalysis::computeScalar(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Value row = mappedOperand(argument);
+    return row ? this->row(row).coordinate : Interval::all();
+  }
+  Operation *op = value.getDefiningOp();
+  auto in = [&](unsigned n) { return scalar(op->getOperand(n)); };
+  bool square =
+      op->getNumOperands() == 2 && op->getOperand(0) == op->getOperand(1);
+  return llvm::TypeSwitch<Operation *, Interval>(op)
+      .Case([&](arith::ConstantOp c) { return constantRange(c); })
+      .Case([&](memref::LoadOp load) {
+        return declaredRange(declarationOf(load.getMemRef()));
+      })
+      .Case([&](IndexOp index) { return positionRange(index.getPosition()); })
+      .Case([&](DimOp dim) { return lengthOf(dim.getRow().getType()); })
+      .Case([&](DotOp dot) { return dotRange(*this, dot); })
+      .Case([&](SqDistOp sqdist) { return sqdistRange(*this, sqdist); })
+      .Case([&](SqNormOp norm) { return row(norm.getRow()).sqnorm; })
+      .Case<arith::AddFOp, arith::AddIOp>([&](auto) {
+        return square ? Interval::point(2) * in(0) : in(0) + in(1);
+      })
+      .Case([&](arith::SubIOp sub) {
+        Value divisor;
+        if (matchRemainder(sub, divisor)) {
+          Interval b = scalar(divisor);
+          if (b.isPositive())
+            return Interval::closed(0, b.hi - 1);
+        }
+        return square ? Interval::point(0) : in(0) - in(1);
+      })
+      .Case([&](arith::SubFOp) {
+        return square ? Interval::point(0) : in(0) - in(1);
+      })
+      .Case<arith::MulFOp, arith::MulIOp>(
+          [&](auto) { return square ? power(in(0), 2) : in(0) * in(1); })
+      .Case([&](arith::DivFOp) {
+        return square ? Interval::point(1) : in(0) / in(1);
+      })
+      .Case([&](arith::FloorDivSIOp) { return floor(in(0) / in(1)); })
+      .Case([&](arith::NegFOp) { return -in(0); })
+      .Case<math::AbsFOp, math::AbsIOp>([&](auto) { return abs(in(0)); })
+      .Case<arith::MinimumFOp, arith::MinSIOp>(
+          [&](auto) { return min(in(0), in(1)); })
+      .Case<arith::MaximumFOp, arith::MaxSIOp>(
+          [&](auto) { return max(in(0), in(1)); })
+      .Case<arith::IndexCastOp, arith::SIToFPOp, arith::FPToSIOp,
+            arith::UIToFPOp, arith::ExtUIOp, arith::ExtSIOp>([&](auto cast) {
+        // Of the casts only those of i1 may see a value as unsigned, and the
+        // range of an i1 is [0, 1] already.
+        bool flag = cast.getOperand().getType().isInteger(1);
+        if (isa<arith::ExtSIOp, arith::SIToFPOp>(op) && flag)
+          return -in(0);
+        if (isa<arith::ExtUIOp, arith::UIToFPOp>(op) && !flag &&
+            !in(0).isNonNegative())
+          return Interval::atLeast(0);
+        return isa<arith::FPToSIOp>(op) ? hull(floor(in(0)), -floor(-in(0)))
+                                        : in(0);
+      })
+      .Case([&](arith::SelectOp select) { return selectRange(*this, select); })
+      .Case([&](math::FPowIOp) {
+        Interval n = in(1);
+        return n.isPoint() ? power(in(0), static_cast<int64_t>(n.lo))
+                           : Interval::all();
+      })
+      .Case([&](math::PowFOp) { return realPower(in(0), in(1)); })
+      .Case([&](math::ExpOp) { return exp(in(0)); })
+      .Case([&](math::Exp2Op) { return realPower(Interval::point(2), in(0)); })
+      .Case([&](math::ExpM1Op) { return expm1(in(0)); })
+      .Case([&](math::LogOp) { return log(in(0)); })
+      .Case([&](math::Log1pOp) { return log1p(in(0)); })
+      .Case([&](math::SqrtOp) { return sqrt(in(0)); })
+      .Case([&](math::TanhOp) { return tanh(in(0)); })
+      .Case([&](math::CosOp) { return cos(in(0)); })
+      .Case([&](math::SinOp) { return sin(in(0)); })
+      .Case([&](math::FloorOp) { return floor(in(0)); })
+      .Default([&](Operation *) {
+        return value.getType().isInteger(1) ? Interval::closed(0, 1)
+                                            : Interval::all();
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// A row whose coordinates lie in `coordinate`; what that says of its norm.
+static RowRange byCoordinate(Interval coordinate, RowType type) {
+  return {coordinate, power(coordinate, 2) * lengthOf(type)};
+}
+
+/// No coordinate is larger than the norm.
+static RowRange sharpened(RowRange row) {
+  Interval norm = sqrt(row.sqnorm);
+  row.coordinate = intersect(
+      row.coordinate, Interval{-norm.hi, norm.hi, norm.hiOpen, norm.hiOpen});
+  return row;
+}
+
+/// c for a map whose body is x * c or x / c with c from outside.
+static std::optional<Interval> matchScaling(ValueRangeAnalysis &ranges,
+                                            MapOp map) {
+  Block &body = map.getBody().front();
+  Operation *op = body.getTerminator()->getOperand(0).getDefiningOp();
+  if (map.getRows().size() != 1 ||
+      !isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op))
+    return std::nullopt;
+  Value x = body.getArgument(0);
+  for (unsigned side : {0u, 1u}) {
+    Value other = op->getOperand(1 - side);
+    if (op->getOperand(side) != x || other.getParentRegion() == &map.getBody())
+      continue;
+    if (isa<arith::MulFOp>(op))
+      return ranges.scalar(other);
+    if (side == 0)
+      return Interval::point(1) / ranges.scalar(other);
+  }
+  return std::nullopt;
+}
+
+RowRange ValueRangeAnalysis::computeRow(Value value) {
+  auto type = cast<RowType>(value.getType());
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Value mapped = mappedRowOfArgument(argument);
+    return mapped ? row(mapped) : RowRange();
+  }
+  Operation *op = value.getDefiningOp();
+  auto in = [&](unsigned n) { return row(op->getOperand(n)); };
+  return llvm::TypeSwitch<Operation *, RowRange>(op)
+      .Case([&](ParamRowOp param) {
+        return byCoordinate(declaredRange(declarationOf(param.getMemory())),
+                            type);
+      })
+      .Case([&](MapOp map) {
+        RowRange result = byCoordinate(scalar(yieldedRow(map.getBody())), type);
+        if (std::optional<Interval> scale = matchScaling(*this, map))
+          result.sqnorm =
+              intersect(result.sqnorm, in(0).sqnorm * power(*scale, 2));
+        return sharpened(result);
+      })
+      .Case([&](UnitOp) {
+        Interval x = in(0).coordinate;
+        RowRange result = {Interval::closed(-1, 1), Interval::closed(0, 1)};
+        if (x.isNonNegative())
+          result.coordinate = {0, 1, x.isPositive(), false};
+        else if (x.isNonPositive())
+          result.coordinate = {-1, 0, false, x.isNegative()};
+        return result;
+      })
+      .Case([&](ProjectOp project) {
+        Interval weights = declaredRange(declarationOf(project.getMatrix()));
+        return byCoordinate(in(0).coordinate * weights *
+                                lengthOf(project.getRow().getType()),
+                            type);
+      })
+      .Case([&](RopeOp) {
+        return sharpened({Interval::all(), in(0).sqnorm});
+      })
+      .Case([&](PowerOp op) {
+        RowRange x = in(0);
+        // A channel is a product of coordinates times a weight >= 1; only the
+        // sign of the product survives that.
+        Interval product =
+            power(x.coordinate, static_cast<int64_t>(op.getDegree()));
+        Interval coordinate =
+            x.coordinate.isPositive() ? Interval::above(0)
+            : product.isNonNegative() && x.coordinate.isNonNegative()
+                ? Interval::atLeast(0)
+                : Interval::all();
+        return sharpened({coordinate, power(x.sqnorm, static_cast<int64_t>(
+                                                          op.getDegree()))});
+      })
+      .Case([&](ConcatOp concat) {
+        RowRange result = in(0);
+        for (unsigned n = 1; n < concat.getRows().size(); ++n) {
+          RowRange next = in(n);
+          result = {hull(result.coordinate, next.coordinate),
+                    result.sqnorm + next.sqnorm};
+        }
+        return result;
+      })
+      .Case([&](OuterOp) {
+        RowRange a = in(0), b = in(1);
+        return RowRange{a.coordinate * b.coordinate, a.sqnorm * b.sqnorm};
+      })
+      .Default([](Operation *) { return RowRange(); });
+}

@@ -1,0 +1,59 @@
+//===- ValueRange.h - the values a kernel's expressions can take -*- C++
+//-*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Intervals for the scalars and rows of the regions of attention, over all rows
+// that f_Q and f_K can produce and all parameters inside their declared bounds.
+// Facts flow from definitions to uses, so one walk over what a value depends on
+// suffices; it keeps its own stack because machine-made kernels are deep.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_ANALYSIS_VALUERANGE_H
+#define ATTN_LOWERING_ANALYSIS_VALUERANGE_H
+
+#include "dialect/attn/Attn.h"
+#include "lowering/analysis/Interval.h"
+#include "llvm/ADT/DenseMap.h"
+#include <optional>
+
+namespace attn {
+
+/// What is known of a row: the range of every coordinate, and of |x|^2.
+struct RowRange {
+  Interval coordinate;
+  Interval sqnorm = Interval::atLeast(0);
+};
+
+/// Ranges, computed on demand and kept. Use a new one after changing the IR,
+/// other than by adding to it.
+class ValueRangeAnalysis {
+public:
+  /// Of an f32, an integer, an index or an i1 (0 or 1).
+  Interval scalar(mlir::Value value);
+  /// Of an !attn.row.
+  RowRange row(mlir::Value value);
+  /// The value of a constant expression such as 1/sqrt(dim).
+  std::optional<double> constant(mlir::Value value);
+
+private:
+  void evaluate(mlir::Value root);
+  Interval computeScalar(mlir::Value value);
+  RowRange computeRow(mlir::Value value);
+
+  llvm::DenseMap<mlir::Value, RowRange> facts; ///< a scalar uses `coordinate`
+};
+
+/// The region of attention that `region` stands in, and what an argument of it
+/// stands for: the mapped row of q or k for kappa, null for an input row.
+mlir::Value mappedRowOfArgument(mlir::BlockArgument argument);
+/// The declaration of the parameter that `memory` views, or null.
+ArgAttr declarationOf(mlir::Value memory);
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_ANALYSIS_VALUERANGE_H
