@@ -1,0 +1,113 @@
+//===- Program.cpp - runs a flat region -----------------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/reference/Program.h"
+#include <algorithm>
+
+using namespace attn::reference;
+
+Evaluator::Evaluator(const Program &program,
+                     const std::vector<Memory> &memories)
+    : program(program) {
+  machine.reals = program.reals;
+  machine.ints = program.ints;
+  machine.lengths = program.lengths;
+  machine.memories = &memories;
+  for (int64_t length : program.lengths)
+    storage.emplace_back(length);
+  for (std::vector<double> &row : storage)
+    machine.rows.push_back(row.data());
+  for (const Instruction &instruction : program.code)
+    byLevel[instruction.level].push_back(&instruction);
+
+  keyRows.resize(program.lengths.size());
+  keyReals.resize(program.reals.size());
+  keyInts.resize(program.ints.size());
+  for (size_t r = 0; r < program.realLevels.size(); ++r)
+    if (program.realLevels[r] == OnKey)
+      cachedReals.push_back(r);
+  for (size_t r = NumCoordinates; r < program.intLevels.size(); ++r)
+    if (program.intLevels[r] == OnKey)
+      cachedInts.push_back(r);
+  for (size_t r = 0; r < program.rowLevels.size(); ++r)
+    if (program.rowLevels[r] == OnKey &&
+        std::find(program.arguments.begin(), program.arguments.end(),
+                  static_cast<int>(r)) == program.arguments.end())
+      cachedRows.push_back(r);
+}
+
+void Evaluator::run(Level level) {
+  for (const Instruction *instruction : byLevel[level])
+    instruction->handler(machine, *instruction);
+}
+
+void Evaluator::enterHead(int64_t batch, int64_t head, int64_t kvHead,
+                          int64_t nq, int64_t nk) {
+  machine.ints[AtBatch] = batch;
+  machine.ints[AtHead] = head;
+  machine.ints[AtKvHead] = kvHead;
+  machine.ints[AtNq] = nq;
+  machine.ints[AtNk] = nk;
+  run(OnHead);
+}
+
+void Evaluator::selectKey(int64_t j) {
+  machine.ints[AtJ] = j;
+  if (keyArgument)
+    machine.rows[program.arguments[1]] = const_cast<double *>(
+        keyArgument + j * machine.lengths[program.arguments[1]]);
+  for (int r : cachedRows)
+    machine.rows[r] = keyRows[r].data() + j * machine.lengths[r];
+}
+
+void Evaluator::prepareKeys(int64_t n, const double *rows) {
+  keyArgument = rows;
+  for (int r : cachedRows)
+    keyRows[r].resize(n * machine.lengths[r]);
+  for (int r : cachedReals)
+    keyReals[r].resize(n);
+  for (int r : cachedInts)
+    keyInts[r].resize(n);
+  for (int64_t j = 0; j < n; ++j) {
+    selectKey(j);
+    run(OnKey);
+    for (int r : cachedReals)
+      keyReals[r][j] = machine.reals[r];
+    for (int r : cachedInts)
+      keyInts[r][j] = machine.ints[r];
+  }
+}
+
+void Evaluator::enterQuery(int64_t position, const double *row) {
+  machine.ints[AtI] = position;
+  if (row)
+    machine.rows[program.arguments[0]] = const_cast<double *>(row);
+  run(OnQuery);
+}
+
+void Evaluator::evaluatePair(int64_t j) {
+  selectKey(j);
+  for (int r : cachedReals)
+    machine.reals[r] = keyReals[r][j];
+  for (int r : cachedInts)
+    machine.ints[r] = keyInts[r][j];
+  run(OnPair);
+}
+
+const double *Evaluator::mapRow(int64_t position, const double *row) {
+  machine.ints[AtI] = machine.ints[AtJ] = position;
+  machine.rows[program.arguments[0]] = const_cast<double *>(row);
+  for (const Instruction &instruction : program.code)
+    if (instruction.level != OnHead)
+      instruction.handler(machine, instruction);
+  return machine.rows[program.results[0].index];
+}
+
+void Evaluator::evaluateQuery(int64_t position) {
+  machine.ints[AtI] = position;
+  run(OnQuery);
+}
