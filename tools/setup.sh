@@ -31,7 +31,8 @@ libstb-dev|/usr/include/stb/stb_image.h|pictures in the denoising example
 is_there() { case $1 in /*) [ -e "$1" ] ;; *) command -v "$1" >/dev/null ;; esac; }
 
 has_candidate() {
-  LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
+  # Not grep -q, which would end the pipe early and with it, under pipefail, fail.
+  LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep 'Candidate: [^(]' >/dev/null
 }
 
 install_packages() {
@@ -66,7 +67,7 @@ install_packages() {
       die "apt knows no package $package. LLVM 22 comes to Debian 12 through its security suite,
 which is not enabled here. Enable it with
 
-  echo 'deb http://deb.debian.org/debian-security bookworm-security main' | ${sudo[*]} tee /etc/apt/sources.list.d/security.list
+  echo 'deb http://deb.debian.org/debian-security bookworm-security main' | ${sudo[*]}${sudo:+ }tee /etc/apt/sources.list.d/security.list
 
 and run this again." ;;
     *) die "apt knows no package $package; is Debian's main archive among apt's sources?" ;;
