@@ -142,7 +142,7 @@ std::optional<double> ValueRangeAnalysis::constant(Value value) {
 //===----------------------------------------------------------------------===//
 
 /// The range that a declaration promises. Integers sharpen a strict bound.
-static Interval declaredRange(ArgAttr declaration) {
+Interval attn::declaredRange(ArgAttr declaration) {
   if (!declaration || !declaration.getRelop() || !declaration.getBound())
     return Interval::all();
   StringRef relop = declaration.getRelop().getValue();

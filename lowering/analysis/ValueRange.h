@@ -53,6 +53,8 @@ private:
 mlir::Value mappedRowOfArgument(mlir::BlockArgument argument);
 /// The declaration of the parameter that `memory` views, or null.
 ArgAttr declarationOf(mlir::Value memory);
+/// The values that a declaration promises; all reals where it is null.
+Interval declaredRange(ArgAttr declaration);
 
 } // namespace attn
 

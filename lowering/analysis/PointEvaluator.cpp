@@ -1,0 +1,368 @@
+//===- PointEvaluator.cpp - kappa at one pair of rows ---------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/analysis/PointEvaluator.h"
+
+#include "lowering/analysis/ValueRange.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+#include <cstring>
+
+using namespace mlir;
+using namespace attn;
+
+double PointEvaluator::kappa(AttentionOp op, Row q, Row k) {
+  clear();
+  plainLength = q.size();
+  Region *maps[] = {&op.getQueryMap(), &op.getKeyMap()};
+  for (unsigned role : {0u, 1u}) {
+    Row input = role == 0 ? std::move(q) : std::move(k);
+    BlockArgument mapped = op.getKappa().getArgument(role);
+    if (maps[role]->empty()) {
+      setRow(mapped, std::move(input));
+      continue;
+    }
+    setRow(maps[role]->getArgument(0), std::move(input));
+    run(maps[role]->front());
+    setRow(mapped, row(maps[role]->front().getTerminator()->getOperand(0)));
+  }
+  Block &body = op.getKappa().front();
+  run(body);
+  return scalar(body.getTerminator()->getOperand(0));
+}
+
+void PointEvaluator::run(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    if (op.getNumResults() != 1)
+      continue;
+    Value result = op.getResult(0);
+    if (isa<RowType>(result.getType())) {
+      Row row = computeRow(&op);
+      rows[result] = std::move(row);
+    } else if (!isa<MemRefType>(result.getType())) {
+      double value = compute(&op);
+      scalars[result] = value;
+      if (std::isfinite(value))
+        magnitude = std::max(magnitude, std::fabs(value));
+    }
+  }
+}
+
+double PointEvaluator::scalar(Value value) {
+  if (auto known = scalars.find(value); known != scalars.end())
+    return known->second;
+  // Constants may have been hoisted out of the region.
+  Operation *op = value.getDefiningOp();
+  double computed = op && op->getNumRegions() == 0 ? compute(op) : std::nan("");
+  scalars[value] = computed;
+  return computed;
+}
+
+const PointEvaluator::Row &PointEvaluator::row(Value value) {
+  auto known = rows.find(value);
+  if (known == rows.end()) {
+    Operation *op = value.getDefiningOp();
+    Row computed = op ? computeRow(op) : Row(plainLength, std::nan(""));
+    known = rows.try_emplace(value, std::move(computed)).first;
+  }
+  return known->second;
+}
+
+std::vector<int64_t> PointEvaluator::values(mlir::ValueRange indices) {
+  std::vector<int64_t> result;
+  for (Value index : indices)
+    result.push_back(static_cast<int64_t>(scalar(index)));
+  return result;
+}
+
+double PointEvaluator::parameter(Value memory, std::vector<int64_t> indices) {
+  auto [entry, isNew] = parameters.try_emplace(
+      {memory.getAsOpaquePointer(), std::move(indices)}, 0.0);
+  if (!isNew)
+    return entry->second;
+  ArgAttr declaration = declarationOf(memory);
+  Interval range = declaredRange(declaration);
+  double x = std::normal_distribution<>(0, 1)(random);
+  if (range.lo > -Interval::kInfinity)
+    x = range.lo + std::fabs(x);
+  if (range.hi < Interval::kInfinity)
+    x = std::max(range.lo, range.hi - std::fabs(x));
+  if (declaration && declaration.getInteger())
+    x = std::round(x + (range.lo > 0 ? 0.5 : 0.0));
+  return entry->second = x;
+}
+
+static bool compare(arith::CmpFPredicate predicate, double a, double b) {
+  switch (predicate) {
+  case arith::CmpFPredicate::OEQ:
+    return a == b;
+  case arith::CmpFPredicate::OGT:
+    return a > b;
+  case arith::CmpFPredicate::OGE:
+    return a >= b;
+  case arith::CmpFPredicate::OLT:
+    return a < b;
+  case arith::CmpFPredicate::OLE:
+    return a <= b;
+  default:
+    return a != b;
+  }
+}
+
+static bool compare(arith::CmpIPredicate predicate, double a, double b) {
+  switch (predicate) {
+  case arith::CmpIPredicate::eq:
+    return a == b;
+  case arith::CmpIPredicate::sgt:
+    return a > b;
+  case arith::CmpIPredicate::sge:
+    return a >= b;
+  case arith::CmpIPredicate::slt:
+    return a < b;
+  case arith::CmpIPredicate::sle:
+    return a <= b;
+  case arith::CmpIPredicate::uge:
+    return static_cast<uint32_t>(static_cast<int64_t>(a)) >=
+           static_cast<uint32_t>(static_cast<int64_t>(b));
+  default:
+    return a != b;
+  }
+}
+
+/// The bits of an f32, or back: what the gauge takes powers of two with.
+static double bitcast(arith::BitcastOp op, double x) {
+  if (op.getType().isF32()) {
+    auto bits = static_cast<uint32_t>(static_cast<int64_t>(x));
+    float value;
+    std::memcpy(&value, &bits, sizeof(value));
+    return value;
+  }
+  auto value = static_cast<float>(x);
+  int32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+double PointEvaluator::compute(Operation *op) {
+  auto in = [&](unsigned n) { return scalar(op->getOperand(n)); };
+  auto integer = [&](unsigned n) { return static_cast<int64_t>(in(n)); };
+  auto pairRow = [&](unsigned n) -> const Row & {
+    return row(op->getOperand(n));
+  };
+  return llvm::TypeSwitch<Operation *, double>(op)
+      .Case([](arith::ConstantOp c) -> double {
+        if (auto real = dyn_cast<FloatAttr>(c.getValue()))
+          return real.getValueAsDouble();
+        if (auto whole = dyn_cast<IntegerAttr>(c.getValue()))
+          return whole.getType().isInteger(1)
+                     ? !whole.getValue().isZero()
+                     : static_cast<double>(whole.getValue().getSExtValue());
+        return std::nan("");
+      })
+      .Case([&](memref::LoadOp load) {
+        return parameter(load.getMemRef(), values(load.getIndices()));
+      })
+      .Case([&](IndexOp index) {
+        auto [entry, isNew] = positions.try_emplace(index.getPosition(), 0.0);
+        bool length = index.getPosition() == Position::Nq ||
+                      index.getPosition() == Position::Nk;
+        if (isNew)
+          entry->second =
+              static_cast<double>(random() % 16) + (length ? 16 : 0);
+        return entry->second;
+      })
+      .Case([&](DimOp dim) {
+        return static_cast<double>(row(dim.getRow()).size());
+      })
+      .Case<DotOp, SqDistOp>([&](auto) {
+        // Copies: the second look-up may move the first row.
+        Row a = pairRow(0), b = pairRow(1);
+        double sum = 0;
+        for (size_t d = 0; d < std::min(a.size(), b.size()); ++d)
+          sum += isa<DotOp>(op) ? a[d] * b[d] : (a[d] - b[d]) * (a[d] - b[d]);
+        return sum;
+      })
+      .Case([&](SqNormOp) {
+        double sum = 0;
+        for (double x : pairRow(0))
+          sum += x * x;
+        return sum;
+      })
+      .Case<arith::AddFOp, arith::AddIOp>([&](auto) { return in(0) + in(1); })
+      .Case<arith::SubFOp, arith::SubIOp>([&](auto) { return in(0) - in(1); })
+      .Case<arith::MulFOp, arith::MulIOp>([&](auto) { return in(0) * in(1); })
+      .Case([&](arith::DivFOp) { return in(0) / in(1); })
+      .Case([&](arith::FloorDivSIOp) { return std::floor(in(0) / in(1)); })
+      .Case([&](arith::NegFOp) { return -in(0); })
+      .Case<math::AbsFOp, math::AbsIOp>([&](auto) { return std::fabs(in(0)); })
+      .Case<arith::MinimumFOp, arith::MinSIOp>(
+          [&](auto) { return std::min(in(0), in(1)); })
+      .Case<arith::MaximumFOp, arith::MaxSIOp>(
+          [&](auto) { return std::max(in(0), in(1)); })
+      .Case<arith::AndIOp>(
+          [&](auto) { return static_cast<double>(integer(0) & integer(1)); })
+      .Case<arith::OrIOp>(
+          [&](auto) { return static_cast<double>(integer(0) | integer(1)); })
+      .Case<arith::XOrIOp>(
+          [&](auto) { return static_cast<double>(integer(0) ^ integer(1)); })
+      .Case([&](arith::ShRUIOp) {
+        return static_cast<double>(static_cast<uint32_t>(integer(0)) >>
+                                   integer(1));
+      })
+      .Case([&](arith::BitcastOp cast) { return bitcast(cast, in(0)); })
+      .Case([&](arith::CmpFOp cmp) {
+        return compare(cmp.getPredicate(), in(0), in(1));
+      })
+      .Case([&](arith::CmpIOp cmp) {
+        return compare(cmp.getPredicate(), in(0), in(1));
+      })
+      .Case([&](arith::SelectOp) { return in(0) != 0 ? in(1) : in(2); })
+      .Case<arith::IndexCastOp, arith::SIToFPOp, arith::UIToFPOp,
+            arith::ExtUIOp>([&](auto) { return in(0); })
+      .Case<arith::FPToSIOp>([&](auto) { return std::trunc(in(0)); })
+      .Case<math::FPowIOp, math::PowFOp>(
+          [&](auto) { return std::pow(in(0), in(1)); })
+      .Case([&](math::ExpOp) { return std::exp(in(0)); })
+      .Case([&](math::Exp2Op) { return std::exp2(in(0)); })
+      .Case([&](math::ExpM1Op) { return std::expm1(in(0)); })
+      .Case([&](math::LogOp) { return std::log(in(0)); })
+      .Case([&](math::Log2Op) { return std::log2(in(0)); })
+      .Case([&](math::Log1pOp) { return std::log1p(in(0)); })
+      .Case([&](math::SqrtOp) { return std::sqrt(in(0)); })
+      .Case([&](math::TanhOp) { return std::tanh(in(0)); })
+      .Case([&](math::CosOp) { return std::cos(in(0)); })
+      .Case([&](math::SinOp) { return std::sin(in(0)); })
+      .Case([&](math::FloorOp) { return std::floor(in(0)); })
+      .Case([&](math::CopySignOp) { return std::copysign(in(0), in(1)); })
+      .Default([](Operation *) { return std::nan(""); });
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// The multisets of `degree` coordinates in lexicographic order, each weighted
+/// by the root of the multinomial coefficient.
+static PointEvaluator::Row symmetricPower(const PointEvaluator::Row &x,
+                                          int64_t degree) {
+  PointEvaluator::Row result;
+  std::vector<size_t> pick(degree, 0);
+  for (;;) {
+    double product = 1, weight = std::tgamma(degree + 1.0);
+    int64_t run = 0;
+    for (int64_t t = 0; t < degree; ++t) {
+      product *= x[pick[t]];
+      run = t > 0 && pick[t] == pick[t - 1] ? run + 1 : 1;
+      weight /= static_cast<double>(run);
+    }
+    result.push_back(std::sqrt(weight) * product);
+    int64_t t = degree - 1;
+    while (t >= 0 && pick[t] + 1 == x.size())
+      --t;
+    if (t < 0)
+      return result;
+    size_t next = pick[t] + 1;
+    for (; t < degree; ++t)
+      pick[t] = next;
+  }
+}
+
+static PointEvaluator::Row rotated(RopeOp op, PointEvaluator::Row x,
+                                   double position) {
+  size_t half = x.size() / 2;
+  for (size_t t = 0; t < half; ++t) {
+    double angle = position * std::pow(op.getBase().convertToDouble(),
+                                       -static_cast<double>(t) /
+                                           static_cast<double>(half));
+    size_t a = op.getInterleaved() ? 2 * t : t;
+    size_t b = op.getInterleaved() ? 2 * t + 1 : t + half;
+    double u = x[a], v = x[b];
+    x[a] = u * std::cos(angle) - v * std::sin(angle);
+    x[b] = u * std::sin(angle) + v * std::cos(angle);
+  }
+  return x;
+}
+
+PointEvaluator::Row PointEvaluator::computeRow(Operation *op) {
+  auto in = [&](unsigned n) -> Row { return row(op->getOperand(n)); };
+  auto lengthOf = [&](Value value) -> size_t {
+    auto type = cast<RowType>(value.getType());
+    return type.hasStaticLength() ? type.getLength() : plainLength;
+  };
+  return llvm::TypeSwitch<Operation *, Row>(op)
+      .Case([&](ParamRowOp param) {
+        Row result(lengthOf(param.getResult()));
+        for (size_t d = 0; d < result.size(); ++d) {
+          std::vector<int64_t> indices = values(param.getIndices());
+          indices.push_back(static_cast<int64_t>(d));
+          result[d] = parameter(param.getMemory(), std::move(indices));
+        }
+        return result;
+      })
+      .Case([&](MapOp map) {
+        Block &body = map.getBody().front();
+        SmallVector<Row> operands;
+        for (unsigned n = 0; n < map.getRows().size(); ++n)
+          operands.push_back(in(n));
+        Row result(operands[0].size());
+        for (size_t d = 0; d < result.size(); ++d) {
+          for (auto [argument, operand] :
+               llvm::zip(body.getArguments(), operands))
+            scalars[argument] = operand[d];
+          run(body);
+          result[d] = scalar(body.getTerminator()->getOperand(0));
+        }
+        return result;
+      })
+      .Case([&](UnitOp) {
+        Row x = in(0);
+        double norm = 0;
+        for (double c : x)
+          norm += c * c;
+        for (double &c : x)
+          c = norm == 0 ? 0 : c / std::sqrt(norm);
+        return x;
+      })
+      .Case([&](ProjectOp project) {
+        Row x = in(0), result(lengthOf(project.getResult()));
+        for (size_t c = 0; c < result.size(); ++c)
+          for (size_t r = 0; r < x.size(); ++r) {
+            std::vector<int64_t> indices = values(project.getIndices());
+            indices.push_back(static_cast<int64_t>(r));
+            indices.push_back(static_cast<int64_t>(c));
+            result[c] +=
+                x[r] * parameter(project.getMatrix(), std::move(indices));
+          }
+        return result;
+      })
+      .Case([&](RopeOp rope) {
+        return rotated(rope, in(0), scalar(rope.getPosition()));
+      })
+      .Case([&](PowerOp op) {
+        return symmetricPower(in(0), static_cast<int64_t>(op.getDegree()));
+      })
+      .Case([&](ConcatOp concat) {
+        Row result;
+        for (unsigned n = 0; n < concat.getRows().size(); ++n) {
+          Row part = in(n);
+          result.insert(result.end(), part.begin(), part.end());
+        }
+        return result;
+      })
+      .Case([&](OuterOp) {
+        Row a = in(0), b = in(1), result;
+        for (double x : a)
+          for (double y : b)
+            result.push_back(x * y);
+        return result;
+      })
+      .Default([&](Operation *) { return Row(plainLength, std::nan("")); });
+}
