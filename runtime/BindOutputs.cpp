@@ -1,0 +1,146 @@
+//===- BindOutputs.cpp - shapes, types and memory of outputs --------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Arrays.h"
+#include "runtime/BinderImpl.h"
+
+#include <algorithm>
+
+using namespace attn;
+using namespace attn::runtime;
+
+static std::vector<int64_t>
+fullShape(const Binding &binding, std::string_view result, int64_t outputRow) {
+  std::vector<int64_t> shape = {binding.batch, binding.queryHeads,
+                                binding.queries};
+  if (result == "o")
+    shape.push_back(outputRow);
+  else if (result == "weights")
+    shape.push_back(binding.keys);
+  rowMajor(shape); // throws where the elements cannot be counted
+  return shape;
+}
+
+std::vector<int64_t> runtime::outputShape(const Binding &binding,
+                                          std::string_view result,
+                                          int64_t outputRow) {
+  std::vector<int64_t> shape = fullShape(binding, result, outputRow);
+  if (binding.queryRank < 4 && shape[1] == 1)
+    shape.erase(shape.begin() + 1);
+  if (binding.queryRank == 2 && shape[0] == 1 && binding.queryHeads == 1)
+    shape.erase(shape.begin());
+  return shape;
+}
+
+/// Gives `tensor` the full shape where it lacks leading axes of extent 1, be it
+/// batch, heads or both. Returns false where it does not fit.
+static bool expand(Tensor &tensor, const std::vector<int64_t> &full) {
+  if (tensor.shape == full)
+    return true;
+  for (std::vector<size_t> missing : {std::vector<size_t>{1}, {0}, {0, 1}}) {
+    std::vector<int64_t> shape = full;
+    bool ones = true;
+    for (size_t i = missing.size(); i-- > 0;) {
+      ones &= full[missing[i]] == 1;
+      shape.erase(shape.begin() + missing[i]);
+    }
+    if (!ones || tensor.shape != shape)
+      continue;
+    for (size_t axis : missing)
+      tensor.strides.insert(tensor.strides.begin() + axis, 0);
+    tensor.shape = full;
+    return true;
+  }
+  return false;
+}
+
+static void checkType(const std::string &who, std::string_view result,
+                      Type type, const Binding &binding, bool reference) {
+  std::vector<Type> allowed;
+  if (result == "argmax")
+    allowed = {Type::i32};
+  else if (result == "o")
+    allowed = {binding.outputType};
+  else
+    allowed = {Type::f32};
+  if (reference && result != "argmax" && allowed[0] != Type::f64)
+    allowed.push_back(Type::f64); // the interpreter's own numbers, not rounded
+  if (std::find(allowed.begin(), allowed.end(), type) != allowed.end())
+    return;
+  std::string names = nameOf(allowed[0]);
+  if (allowed.size() > 1)
+    names += std::string(" or ") + nameOf(allowed[1]);
+  throw Error(who + " has type " + nameOf(type) + "; it must be " + names);
+}
+
+void runtime::bindOutputs(Binding &binding, const Signature &signature,
+                          const std::vector<Output> &outputs, int64_t outputRow,
+                          const BindRules &rules) {
+  auto expected = [&] {
+    return "; " + signature.name + " returns " + joinNames(signature.results);
+  };
+  auto find = [&](const std::string &name) {
+    return std::find_if(outputs.begin(), outputs.end(),
+                        [&](const Output &o) { return o.name == name; });
+  };
+  for (auto it = outputs.begin(); it != outputs.end(); ++it) {
+    if (std::find(signature.results.begin(), signature.results.end(),
+                  it->name) == signature.results.end())
+      throw Error("there is no output '" + it->name + "'" + expected());
+    if (find(it->name) != it)
+      throw Error("output '" + it->name + "' is given twice");
+  }
+
+  std::vector<size_t> bound; // formals of the outputs so far
+  for (size_t i = 0; i < signature.formals.size(); ++i) {
+    const Formal &formal = signature.formals[i];
+    if (formal.kind != FormalKind::Output)
+      continue;
+    auto it = find(formal.name);
+    std::string who = "output '" + formal.name + "'";
+    if (it == outputs.end())
+      throw Error(who + " is missing" + expected());
+    Tensor tensor = it->tensor;
+    checkType(who, formal.name, tensor.type, binding, rules.reference);
+    checkView(who, tensor);
+    std::vector<int64_t> full = fullShape(binding, formal.name, outputRow);
+    if (!expand(tensor, full))
+      throw Error(who + " has shape " + toString(tensor.shape) +
+                  "; it must be " +
+                  toString(outputShape(binding, formal.name, outputRow)));
+    if (mayOverlapItself(tensor))
+      throw Error(who + " has strides " + toString(tensor.strides) +
+                  " that let its elements overlap");
+    for (const auto &[name, source] : binding.sources)
+      if (mayOverlap(tensor, source))
+        throw Error(who + " shares memory with '" + name + "'");
+    for (size_t j : bound)
+      if (mayOverlap(tensor, binding.arrays[j]))
+        throw Error(who + " shares memory with output '" +
+                    signature.formals[j].name + "'");
+    bound.push_back(i);
+    binding.arrays[i] = std::move(tensor);
+  }
+
+  // Only now: a packed copy must not hide an overlap from the checks above.
+  if (rules.reference)
+    return;
+  for (size_t i : bound) {
+    Tensor &tensor = binding.arrays[i];
+    if (signature.formals[i].name != "o")
+      continue;
+    if (tensor.strides[3] != 1 && tensor.shape[3] > 1) {
+      Tensor packed(nullptr, tensor.type, tensor.shape);
+      packed.strides = rowMajor(packed.shape);
+      packed.data =
+          binding.allocate(elementCount(packed.shape) * sizeOf(packed.type));
+      binding.copyBacks.push_back({packed, tensor});
+      tensor = packed;
+    }
+    tensor.strides[3] = 1;
+  }
+}

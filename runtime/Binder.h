@@ -1,0 +1,73 @@
+//===- Binder.h - from named arguments to normalised arrays -----*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Everything that a caller may get wrong is found here, before anything runs:
+// what leaves the binder is one array a formal argument, of the rank that the
+// function has, broadcast by strides of 0, inside its declared bounds.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_BINDER_H
+#define ATTN_RUNTIME_BINDER_H
+
+#include "attn/attn.h"
+#include "runtime/Signature.h"
+
+namespace attn::runtime {
+
+/// The arguments of one call.
+struct Binding {
+  /// One a formal, in order; outputs after `bindOutputs`, workspaces never.
+  std::vector<Tensor> arrays;
+  int64_t batch = 1, queryHeads = 1, keyHeads = 1, queries = 0, keys = 0;
+  StaticSizes sizes;
+  Type outputType = Type::f32; ///< of o: that of the input that q derives from
+
+  /// A strided output and the packed array that stands in for it.
+  struct CopyBack {
+    Tensor packed, destination;
+  };
+  std::vector<CopyBack> copyBacks;
+  /// The arrays as the caller gave them, by name: what outputs must not touch.
+  std::vector<std::pair<std::string, Tensor>> sources;
+  /// Memory of converted and packed arrays.
+  std::vector<std::unique_ptr<char[]>> owned;
+
+  /// Adds memory that lives as long as the binding.
+  char *allocate(int64_t bytes);
+  /// Copies strided outputs to their place; called after the kernel has run.
+  void finish() const;
+
+  /// The rank of the input that q derives from, which outputs may share.
+  size_t queryRank = 4;
+};
+
+/// What the target asks of arrays.
+struct BindRules {
+  /// The reference takes f64, f16 and bf16 rows, any strides, and keeps f64
+  /// parameters as they are. Compiled code takes f32 and rows of stride 1.
+  bool reference = false;
+};
+
+/// Checks and normalises inputs, parameters, lengths and offset.
+Binding bindInputs(const Signature &signature,
+                   const std::vector<Argument> &arguments,
+                   const BindRules &rules);
+
+/// Checks and binds outputs. `outputRow` is the length of the rows of o.
+void bindOutputs(Binding &binding, const Signature &signature,
+                 const std::vector<Output> &outputs, int64_t outputRow,
+                 const BindRules &rules);
+
+/// The shape of a result: [B, Hq, Nq, ...], without the leading axes that the
+/// query input does not have either (where their extent is 1).
+std::vector<int64_t> outputShape(const Binding &binding,
+                                 std::string_view result, int64_t outputRow);
+
+} // namespace attn::runtime
+
+#endif // ATTN_RUNTIME_BINDER_H

@@ -1,0 +1,176 @@
+//===- Execute.cpp - running compiled stages ------------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Execute.h"
+#include "runtime/Arrays.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+using namespace attn;
+using namespace attn::runtime;
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+struct Threads::Arena {
+  tbb::task_arena arena;
+  explicit Arena(int concurrency) : arena(concurrency) {}
+};
+
+Threads::Threads(int count)
+    : concurrency(count > 0 ? count : tbb::info::default_concurrency()) {
+  if (concurrency > 1)
+    arena = std::make_unique<Arena>(concurrency);
+}
+
+Threads::~Threads() = default;
+
+void Threads::forRange(
+    int64_t items, const std::function<void(int64_t, int64_t)> &body) const {
+  if (items <= 0)
+    return;
+  if (!arena || items == 1)
+    return body(0, items);
+  arena->arena.execute([&] {
+    // An item is a tile of queries against all keys that it sees: costly, and
+    // under a mask uneven. So ranges are halved until threads stop asking for
+    // more.
+    tbb::parallel_for(
+        tbb::blocked_range<int64_t>(0, items, 1),
+        [&](const tbb::blocked_range<int64_t> &range) {
+          body(range.begin(), range.end());
+        },
+        tbb::auto_partitioner());
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Descriptors
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// MLIR memref descriptors, {base, aligned, offset, sizes[r], strides[r]} each,
+/// and the array of pointers to them.
+class Descriptors {
+public:
+  void reserve(size_t count) { starts.reserve(count); }
+  void add(const Tensor &tensor) {
+    starts.push_back(words.size());
+    auto address =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(tensor.data));
+    words.insert(words.end(), {address, address, 0});
+    words.insert(words.end(), tensor.shape.begin(), tensor.shape.end());
+    words.insert(words.end(), tensor.strides.begin(), tensor.strides.end());
+  }
+  /// Valid until the next `add`.
+  void **arguments() {
+    pointers.clear();
+    for (size_t start : starts)
+      pointers.push_back(words.data() + start);
+    return pointers.data();
+  }
+
+private:
+  std::vector<int64_t> words;
+  std::vector<size_t> starts;
+  std::vector<void *> pointers;
+};
+
+struct Free {
+  void operator()(void *memory) const { std::free(memory); }
+};
+using Memory = std::unique_ptr<void, Free>;
+} // namespace
+
+/// Memory aligned to a cache line, so that vector loads do not straddle two.
+static Memory allocateAligned(int64_t bytes) {
+  constexpr int64_t line = 64;
+  Memory memory(std::aligned_alloc(line, (bytes + line - 1) / line * line));
+  if (!memory)
+    throw std::bad_alloc();
+  return memory;
+}
+
+/// Elements of one (batch, key head) in a workspace.
+static int64_t elementsOfPair(const Workspace &workspace,
+                              const Binding &binding) {
+  int64_t elements;
+  if (__builtin_mul_overflow(binding.keys, workspace.row, &elements))
+    throw Error("a workspace exceeds 64 bits");
+  return elements;
+}
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+/// Runs part `index` of `parts` equal parts of a stage's items.
+static void runPart(const StageEntry &stage, void **arguments, int64_t index,
+                    int64_t parts, const Threads &threads) {
+  int64_t items = stage.items(arguments);
+  if (items % parts)
+    throw Error("internal: work items do not divide by batches and heads");
+  int64_t size = items / parts, first = index * size;
+  threads.forRange(size, [&](int64_t begin, int64_t end) {
+    stage.run(arguments, first + begin, first + end);
+  });
+}
+
+void runtime::execute(const std::vector<StageEntry> &stages,
+                      const std::vector<Workspace> &workspaces,
+                      const Binding &binding, const Threads &threads) {
+  int64_t pairs, bytesOfPair = 0, bytes = 0;
+  if (__builtin_mul_overflow(binding.batch, binding.keyHeads, &pairs))
+    throw Error("batch times heads exceeds 64 bits");
+  for (const Workspace &workspace : workspaces)
+    if (__builtin_add_overflow(bytesOfPair, elementsOfPair(workspace, binding),
+                               &bytesOfPair))
+      throw Error("the workspace exceeds 64 bits");
+  bool full =
+      !__builtin_mul_overflow(bytesOfPair, int64_t(sizeof(float)), &bytes) &&
+      !__builtin_mul_overflow(bytes, pairs, &bytes) && bytes <= kWorkspaceLimit;
+
+  Descriptors descriptors;
+  descriptors.reserve(binding.arrays.size() + workspaces.size());
+  for (const Tensor &tensor : binding.arrays)
+    descriptors.add(tensor);
+  std::vector<Memory> memories;
+  for (const Workspace &workspace : workspaces) {
+    int64_t pair = elementsOfPair(workspace, binding);
+    int64_t count = pair;
+    if (full)
+      count *= pairs;
+    if (__builtin_mul_overflow(count, int64_t(sizeof(float)), &bytes))
+      throw Error("a workspace exceeds 64 bits");
+    memories.push_back(allocateAligned(std::max<int64_t>(bytes, 1)));
+    Tensor tensor(
+        memories.back().get(), Type::f32,
+        {binding.batch, binding.keyHeads, binding.keys},
+        {full ? pair * binding.keyHeads : 0, full ? pair : 0, workspace.row});
+    if (workspace.hasRow) {
+      tensor.shape.push_back(workspace.row);
+      tensor.strides.push_back(1);
+    }
+    descriptors.add(tensor);
+  }
+
+  void **arguments = descriptors.arguments();
+  if (pairs == 0)
+    return;
+  // In one slot, a pair's stages run before the next pair overwrites it.
+  int64_t parts = full ? 1 : pairs;
+  for (int64_t part = 0; part < parts; ++part)
+    for (const StageEntry &stage : stages)
+      runPart(stage, arguments, part, parts, threads);
+}

@@ -1,0 +1,63 @@
+//===- Execute.h - running compiled stages ----------------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Generated code computes a range of work items; the threads are brought here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_EXECUTE_H
+#define ATTN_RUNTIME_EXECUTE_H
+
+#include "runtime/Binder.h"
+
+#include <functional>
+
+namespace attn::runtime {
+
+/// The two entries of a stage; `args[t]` points to the MLIR memref descriptor
+/// of function argument t.
+struct StageEntry {
+  void (*run)(void **args, int64_t begin, int64_t end) = nullptr;
+  int64_t (*items)(void **args) = nullptr;
+};
+
+/// A workspace argument: [B, Hk, Nk, row] or, without `row`, [B, Hk, Nk]; of
+/// f32.
+struct Workspace {
+  int64_t row = 1;
+  bool hasRow = true;
+};
+
+/// The threads of a kernel's calls.
+class Threads {
+public:
+  /// `count` 0 stands for one thread a core.
+  explicit Threads(int count);
+  ~Threads();
+  int count() const { return concurrency; }
+  /// Calls `body(begin, end)` over a partition of [0, items), on all threads.
+  void forRange(int64_t items,
+                const std::function<void(int64_t, int64_t)> &body) const;
+
+private:
+  struct Arena; // TBB stays out of this header
+  int concurrency;
+  std::unique_ptr<Arena> arena;
+};
+
+/// Workspaces of more bytes than this are kept for one (batch, key head) at a
+/// time.
+inline constexpr int64_t kWorkspaceLimit = int64_t(16) << 20;
+
+/// Runs all stages on the arrays of a binding.
+void execute(const std::vector<StageEntry> &stages,
+             const std::vector<Workspace> &workspaces, const Binding &binding,
+             const Threads &threads);
+
+} // namespace attn::runtime
+
+#endif // ATTN_RUNTIME_EXECUTE_H

@@ -1,0 +1,160 @@
+//===- Kernel.cpp - the public interface ----------------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/Kernel.h"
+#include "runtime/BinderImpl.h"
+#include "runtime/Compile.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+using namespace attn;
+using namespace attn::runtime;
+
+//===----------------------------------------------------------------------===//
+// Kernel
+//===----------------------------------------------------------------------===//
+
+/// The level that the options name; by default the best of this machine.
+static const CpuLevel &chooseLevel(const Options &options) {
+  const CpuLevel &host = hostCpuLevel();
+  if (options.level.empty() || options.level == "native")
+    return host;
+  const CpuLevel *level = findCpuLevel(options.level);
+  if (!level) {
+    std::vector<std::string> names;
+    for (const CpuLevel &known : cpuLevels())
+      names.push_back(known.name.str());
+    throw Error("there is no feature level '" + options.level +
+                "'; known levels are " + joinNames(names));
+  }
+  return *level;
+}
+
+static void checkOptions(const Options &options) {
+  if (options.target != "cpu" && options.target != "reference")
+    throw Error("there is no target '" + options.target +
+                "'; known targets are cpu, reference");
+  if (options.threads < 0)
+    throw Error("a call cannot use " + std::to_string(options.threads) +
+                " threads");
+  chooseLevel(options);
+}
+
+Kernel::Impl::Impl(std::shared_ptr<Compilation> compilation,
+                   const Options &options)
+    : compilation(std::move(compilation)),
+      signature(this->compilation->getSignature()), options(options),
+      level(chooseLevel(options)), threads(options.threads) {
+  rules.reference = options.target == "reference";
+}
+
+std::shared_ptr<Specialisation>
+Kernel::Impl::specialise(const StaticSizes &sizes) {
+  auto find = [&]() -> std::shared_ptr<Specialisation> {
+    for (const auto &known : specialisations)
+      if (known->sizes == sizes)
+        return known;
+    return nullptr;
+  };
+  {
+    std::shared_lock lock(mutex);
+    if (auto known = find())
+      return known;
+  }
+  std::unique_lock lock(mutex);
+  if (auto known = find()) // another thread was faster
+    return known;
+  specialisations.push_back(compilation->specialise(sizes));
+  return specialisations.back();
+}
+
+Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
+                               const std::vector<Output> &outputs) {
+  Prepared prepared;
+  prepared.binding = bindInputs(signature, arguments, rules);
+  prepared.code = specialise(prepared.binding.sizes);
+  bindOutputs(prepared.binding, signature, outputs, prepared.code->outputRow,
+              rules);
+  if (!rules.reference) {
+    if (&level < &hostCpuLevel()) // the table has the most capable level first
+      throw Error("this machine does not run " + level.name.str() +
+                  "; its best feature level is " + hostCpuLevel().name.str());
+    prepared.compileMilliseconds = prepared.code->compile(level);
+  }
+  return prepared;
+}
+
+void Kernel::Impl::run(const Prepared &prepared) const {
+  if (rules.reference)
+    prepared.code->interpret(prepared.binding);
+  else
+    prepared.code->run(prepared.binding, threads);
+  prepared.binding.finish();
+}
+
+std::vector<std::vector<int64_t>>
+Kernel::Impl::shapesOf(const std::vector<Argument> &arguments) {
+  Binding binding = bindInputs(signature, arguments, rules);
+  int64_t row = specialise(binding.sizes)->outputRow;
+  std::vector<std::vector<int64_t>> shapes;
+  for (const std::string &result : signature.results)
+    shapes.push_back(outputShape(binding, result, row));
+  return shapes;
+}
+
+void Kernel::operator()(const std::vector<Argument> &arguments,
+                        const std::vector<Output> &outputs) const {
+  impl->run(impl->prepare(arguments, outputs));
+}
+
+const std::string &Kernel::name() const { return impl->signature.name; }
+
+const std::vector<std::string> &Kernel::results() const {
+  return impl->signature.results;
+}
+
+std::vector<int64_t>
+Kernel::shapeOf(std::string_view result,
+                const std::vector<Argument> &arguments) const {
+  const auto &results = impl->signature.results;
+  auto it = std::find(results.begin(), results.end(), result);
+  if (it == results.end())
+    throw Error("there is no output '" + std::string(result) + "'; " + name() +
+                " returns " + joinNames(results));
+  return impl->shapesOf(arguments)[it - results.begin()];
+}
+
+//===----------------------------------------------------------------------===//
+// Compiler
+//===----------------------------------------------------------------------===//
+
+Compiler::Compiler(Options options) : options(std::move(options)) {
+  checkOptions(this->options);
+}
+
+Kernel Compiler::compile(std::string_view text, std::string_view name,
+                         std::string_view file) const {
+  return Kernel(std::make_shared<Kernel::Impl>(
+      Compilation::parse(text, name, file), options));
+}
+
+Kernel Compiler::compileFile(const std::string &path,
+                             std::string_view name) const {
+  std::error_code code;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(path, code))
+    throw Error(path + ": error: cannot read this file");
+  std::ostringstream text;
+  text << stream.rdbuf(); // an empty file fails here, and is the parser's to
+                          // refuse
+  if (stream.bad())
+    throw Error(path + ": error: cannot read this file");
+  return compile(text.str(), name, path);
+}

@@ -1,0 +1,74 @@
+//===- Kernel.h - what a kernel keeps between calls -------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For the project's own tools, which time binding, compiling and running apart.
+// No MLIR here; Compile.h has the IR's side.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_RUNTIME_KERNEL_H
+#define ATTN_RUNTIME_KERNEL_H
+
+#include "attn/attn.h"
+#include "runtime/Binder.h"
+#include "runtime/Execute.h"
+#include "runtime/Signature.h"
+
+#include <mutex>
+#include <shared_mutex>
+
+namespace attn {
+struct CpuLevel;
+
+namespace runtime {
+
+class Compilation;
+class Specialisation;
+
+/// A call whose arguments are checked and whose code is there; `run` may be
+/// repeated.
+struct Prepared {
+  Binding binding;
+  std::shared_ptr<Specialisation> code;
+  /// What making the code took in this call; 0 where it was kept from before.
+  double compileMilliseconds = 0;
+};
+
+} // namespace runtime
+
+struct Kernel::Impl {
+  Impl(std::shared_ptr<runtime::Compilation> compilation,
+       const Options &options);
+
+  /// Checks arguments and outputs and makes the code, if it is not there yet.
+  runtime::Prepared prepare(const std::vector<Argument> &arguments,
+                            const std::vector<Output> &outputs);
+  /// Computes the outputs. Allocates nothing but workspaces, checks nothing.
+  void run(const runtime::Prepared &prepared) const;
+  /// The shapes of all results, in the order of `signature.results`.
+  std::vector<std::vector<int64_t>>
+  shapesOf(const std::vector<Argument> &arguments);
+
+  std::shared_ptr<runtime::Compilation> compilation;
+  const runtime::Signature &signature;
+  Options options;
+  const CpuLevel &level;
+  runtime::BindRules rules;
+  runtime::Threads threads;
+
+private:
+  /// The specialisation for these sizes, new or kept. Not yet compiled.
+  std::shared_ptr<runtime::Specialisation>
+  specialise(const runtime::StaticSizes &sizes);
+
+  std::shared_mutex mutex; ///< guards `specialisations`
+  std::vector<std::shared_ptr<runtime::Specialisation>> specialisations;
+};
+
+} // namespace attn
+
+#endif // ATTN_RUNTIME_KERNEL_H
