@@ -68,12 +68,12 @@ void Arithmetic::wantOneSide(const std::vector<NodeId> &operands,
                     "'sqdist' pair them, as in 'dot(q, k)'",
                     place};
   if ((uses & Node::QuerySide) && (uses & Node::KeySide))
-    throw SpecError{
-        std::string("a row of the ") + (rowOfKey ? "key" : "query") +
-            " side takes no scalar that depends on the " +
-            (rowOfKey ? "query" : "key") +
-            "; scale the result of 'dot' or 'sqdist' instead",
-        place};
+    throw SpecError{std::string("a row of the ") +
+                        (rowOfKey ? "key" : "query") +
+                        " side takes no scalar that depends on the " +
+                        (rowOfKey ? "query" : "key") +
+                        "; scale the result of 'dot' or 'sqdist' instead",
+                    place};
 }
 
 //===----------------------------------------------------------------------===//
@@ -81,7 +81,8 @@ void Arithmetic::wantOneSide(const std::vector<NodeId> &operands,
 //===----------------------------------------------------------------------===//
 
 NodeId Arithmetic::toReal(NodeId x, Place place) {
-  return graph[x].type == kInt ? graph.add(NodeOp::ToReal, kReal, {x}, place) : x;
+  return graph[x].type == kInt ? graph.add(NodeOp::ToReal, kReal, {x}, place)
+                               : x;
 }
 
 NodeId Arithmetic::index(unsigned position, Place place) {
@@ -106,6 +107,16 @@ NodeId Arithmetic::numeric(NodeOp op, NodeId a, NodeId b, const char *text,
     b = toReal(b, place);
     ints = false;
   }
+  if (ints) { // exact, so what does nothing drops out
+    auto is = [&](NodeId x, int64_t value) {
+      return graph[x].op == NodeOp::IntConstant && graph[x].integer == value;
+    };
+    bool sum = op == NodeOp::Add || op == NodeOp::Subtract;
+    if ((sum && is(b, 0)) || (op == NodeOp::Multiply && is(b, 1)))
+      return a;
+    if ((op == NodeOp::Add && is(a, 0)) || (op == NodeOp::Multiply && is(a, 1)))
+      return b;
+  }
   bool row = graph[a].isRow() || graph[b].isRow();
   if (row)
     wantOneSide({a, b}, place);
@@ -116,7 +127,8 @@ NodeId Arithmetic::numeric(NodeOp op, NodeId a, NodeId b, const char *text,
   node.place = place;
   if (ints) {
     bool positives = graph[a].positive && graph[b].positive;
-    node.nonZero = op == NodeOp::Multiply && graph[a].nonZero && graph[b].nonZero;
+    node.nonZero =
+        op == NodeOp::Multiply && graph[a].nonZero && graph[b].nonZero;
     if (op == NodeOp::Max)
       positives = graph[a].positive || graph[b].positive;
     node.positive = positives && (op == NodeOp::Add || op == NodeOp::Multiply ||
@@ -146,12 +158,15 @@ NodeId Arithmetic::divisor(NodeId b, const char *text, Place place) {
     throw SpecError{message + "is zero", place};
   if (node.op == NodeOp::Load) {
     const std::string &name = parameterNames[node.integer];
-    throw SpecError{message + "may be zero; declare a bound that excludes it, "
-                              "as in '" + name + ": int > 0'",
+    throw SpecError{message +
+                        "may be zero; declare a bound that excludes it, "
+                        "as in '" +
+                        name + ": int > 0'",
                     place};
   }
-  throw SpecError{message + "may be zero; divide by a constant, by nq, nk or "
-                            "dim, or by a parameter declared as in 'w: int > 0'",
+  throw SpecError{message +
+                      "may be zero; divide by a constant, by nq, nk or "
+                      "dim, or by a parameter declared as in 'w: int > 0'",
                   place};
 }
 
@@ -216,9 +231,10 @@ NodeId Arithmetic::raise(NodeId base, NodeId exponent, Place place) {
     return graph.add(std::move(node));
   }
   if (graph[base].op == NodeOp::RealConstant && graph[base].real < 0)
-    throw SpecError{"the base of '^' is negative and the exponent is no constant "
-                    "integer; write an integer exponent",
-                    place};
+    throw SpecError{
+        "the base of '^' is negative and the exponent is no constant "
+        "integer; write an integer exponent",
+        place};
   return numeric(NodeOp::Power, base, exponent, "^", place);
 }
 
@@ -282,8 +298,8 @@ NodeId Arithmetic::binary(Operator op, NodeId a, NodeId b, Place place) {
     if (graph[b].type == ValueType::Matrix && graph[a].isRow())
       return product(a, b, place);
     if (graph[a].type == ValueType::Matrix && graph[b].isRow())
-      throw SpecError{"a matrix times a row; the row stands on the left, 'x * W'",
-                      place};
+      throw SpecError{
+          "a matrix times a row; the row stands on the left, 'x * W'", place};
     return numeric(NodeOp::Multiply, a, b, "*", place);
   case Operator::Divide:
     return numeric(NodeOp::Divide, a, b, "/", place);
@@ -386,8 +402,8 @@ NodeId Arithmetic::function(const std::string &name,
   }
   if (name == "softplus") { // max(x, 0) + log1p(exp(-|x|))
     NodeId size = realFunction(NodeOp::Abs, a, place);
-    NodeId e = realFunction(NodeOp::Exp, unary(Operator::Minus, size, place),
-                            place);
+    NodeId e =
+        realFunction(NodeOp::Exp, unary(Operator::Minus, size, place), place);
     return add(positivePart(), realFunction(NodeOp::Log1p, e, place));
   }
   if (name == "sigmoid") { // 1 / (1 + exp(-x))

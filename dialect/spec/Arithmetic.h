@@ -66,9 +66,11 @@ private:
   void wantRow(NodeId x, const std::string &what, Spec::Place place) const;
   void wantNumberOrRow(NodeId x, const std::string &what,
                        Spec::Place place) const;
-  void wantCondition(NodeId x, const std::string &what, Spec::Place place) const;
+  void wantCondition(NodeId x, const std::string &what,
+                     Spec::Place place) const;
   /// Operands of a row-valued operation are of one side.
-  void wantOneSide(const std::vector<NodeId> &operands, Spec::Place place) const;
+  void wantOneSide(const std::vector<NodeId> &operands,
+                   Spec::Place place) const;
 
   std::unordered_map<NodeId, NodeId> lengths; ///< of rows, once computed
 };

@@ -59,8 +59,10 @@ NodeId Scope::call(const Expression &e, const Values &values,
       arguments.push_back(it->second);
 
   if (locals && locals->count(name))
-    throw SpecError{"'" + name + "' is an argument, not a function; to multiply, "
-                                 "write '" + name + " * (...)'",
+    throw SpecError{"'" + name +
+                        "' is an argument, not a function; to multiply, "
+                        "write '" +
+                        name + " * (...)'",
                     e.place};
   if (isBuiltinFunction(name) || name == "dim")
     return callBuiltin(e, arguments);
@@ -82,8 +84,9 @@ NodeId Scope::callFunction(const Expression &e, const Entry &entry,
                            std::vector<NodeId> arguments) {
   const Spec::Statement &definition = spec.statements[entry.index];
   if (!e.argumentNames.empty())
-    throw SpecError{"the arguments of '" + e.name + "' have no names; write them "
-                                                    "in order",
+    throw SpecError{"the arguments of '" + e.name +
+                        "' have no names; write them "
+                        "in order",
                     e.argumentNames[0].place};
   if (arguments.size() != definition.names.size())
     throw SpecError{"'" + e.name + "' takes " +
@@ -179,9 +182,10 @@ NodeId Scope::callRope(const Expression &e, const std::vector<NodeId> &x) {
       place = e.argumentNames[t - positional].place;
     }
     if (name != "base" && name != "interleaved")
-      throw SpecError{"'rope' has no argument called '" + name +
-                          "'; write 'rope(x, i, base = 10000, interleaved = 0)'",
-                      place};
+      throw SpecError{
+          "'rope' has no argument called '" + name +
+              "'; write 'rope(x, i, base = 10000, interleaved = 0)'",
+          place};
     NodeId &slot = name == "base" ? base : interleaved;
     if (slot != CheckedSpec::kNone)
       throw SpecError{"'" + name + "' is given twice", place};
@@ -190,7 +194,8 @@ NodeId Scope::callRope(const Expression &e, const std::vector<NodeId> &x) {
   double baseValue = 10000;
   if (base != CheckedSpec::kNone) {
     const Node &node = graph[base];
-    baseValue = node.op == NodeOp::RealConstant ? node.real : double(node.integer);
+    baseValue =
+        node.op == NodeOp::RealConstant ? node.real : double(node.integer);
     if (!node.isConstant() || !node.isNumber() || !(baseValue > 0) ||
         baseValue > 1e30)
       throw SpecError{"the base of 'rope' is a positive constant, as in "
@@ -200,7 +205,8 @@ NodeId Scope::callRope(const Expression &e, const std::vector<NodeId> &x) {
   bool pairs = false;
   if (interleaved != CheckedSpec::kNone) {
     const Node &node = graph[interleaved];
-    if (node.op != NodeOp::IntConstant || (node.integer != 0 && node.integer != 1))
+    if (node.op != NodeOp::IntConstant ||
+        (node.integer != 0 && node.integer != 1))
       throw SpecError{"'interleaved' is 0 or 1", e.place};
     pairs = node.integer == 1;
   }
@@ -212,8 +218,8 @@ NodeId Scope::documentMask(const Expression &e) {
   const Expression &ids = spec.expressions[e.operands[0]];
   const Entry *entry =
       ids.kind == Expression::Variable ? find(ids.name) : nullptr;
-  if (ids.kind == Expression::Variable && !entry && !reservedMeaning(ids.name) &&
-      roleOf(ids.name) < 0)
+  if (ids.kind == Expression::Variable && !entry &&
+      !reservedMeaning(ids.name) && roleOf(ids.name) < 0)
     failUnknown(ids.name, ids.place, /*called=*/false);
   if (!entry || entry->kind != Entry::Parameter)
     throw SpecError{"'document' takes the name of a parameter with one axis of "

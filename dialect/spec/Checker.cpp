@@ -72,7 +72,8 @@ CheckedSpec Checker::run() {
     checked.roles[r].input = memory == 1 ? 0 : memory == 2 ? 1 : 2;
   }
   if (!kappa)
-    throw SpecError{"'" + spec.name.text + "' has no kernel; write 'kappa = ...'",
+    throw SpecError{"'" + spec.name.text +
+                        "' has no kernel; write 'kappa = ...'",
                     spec.name.place};
   checkKappa();
   checkInputs();
@@ -82,9 +83,9 @@ CheckedSpec Checker::run() {
 }
 
 void Checker::once(const Statement &statement) {
-  static const char *const words[] = {"",          "",         "kappa",
-                                      "mask",      "normalize", "features",
-                                      "allow signed", "return"};
+  static const char *const words[] = {
+      "",          "",         "kappa",        "mask",
+      "normalize", "features", "allow signed", "return"};
   if (given[statement.kind])
     throw SpecError{std::string("'") + words[statement.kind] +
                         "' is given twice; keep one",
@@ -136,7 +137,8 @@ void Checker::check(const Statement &statement, size_t number) {
 // Roles
 //===----------------------------------------------------------------------===//
 
-void Checker::assignRole(unsigned r, const Statement &statement, size_t number) {
+void Checker::assignRole(unsigned r, const Statement &statement,
+                         size_t number) {
   std::string name = kRoleNames[r];
   NodeId row = scope->evaluate(statement.value, number);
   if (!graph()[row].isRow())
@@ -146,10 +148,11 @@ void Checker::assignRole(unsigned r, const Statement &statement, size_t number) 
   unsigned wrongSide = r == 0 ? Node::KeySide : Node::QuerySide;
   if (uses(row, wrongSide))
     throw SpecError{
-        r == 0 ? "q is of the query side and cannot depend on the key; it may use "
-                 "'i' and inputs that are not k or v"
-               : name + " is of the key side and cannot depend on the query; it "
-                        "may use 'j' and inputs that are not q",
+        r == 0
+            ? "q is of the query side and cannot depend on the key; it may use "
+              "'i' and inputs that are not k or v"
+            : name + " is of the key side and cannot depend on the query; it "
+                     "may use 'j' and inputs that are not q",
         blame(statement, wrongSide)};
   if (r != 0 && uses(row, Node::UsesHead))
     throw SpecError{"a key has no query head; write 'kv_head', or declare the "
@@ -157,12 +160,15 @@ void Checker::assignRole(unsigned r, const Statement &statement, size_t number) 
                     blame(statement, Node::UsesHead)};
   unsigned memory = graph()[row].uses / Node::DerivesFrom;
   if (memory == 0)
-    throw SpecError{"'" + name + "' comes from no input; a role is made from one "
-                                 "input, as in '" + name + " = x * W'",
+    throw SpecError{"'" + name +
+                        "' comes from no input; a role is made from one "
+                        "input, as in '" +
+                        name + " = x * W'",
                     spec.expressions[statement.value].place};
   if ((memory & (memory - 1)) != 0)
-    throw SpecError{"'" + name + "' comes from two inputs; a role is made from "
-                                 "one, concatenate them beforehand",
+    throw SpecError{"'" + name +
+                        "' comes from two inputs; a role is made from "
+                        "one, concatenate them beforehand",
                     spec.expressions[statement.value].place};
   scope->setRole(r, row);
 }
@@ -213,7 +219,8 @@ void Checker::checkKappa() {
     const Node &node = graph()[id];
     if (node.op == NodeOp::Dim)
       continue; // a length is known without the row
-    stale[id] = node.op == NodeOp::Role && id != checked.roles[node.integer].row;
+    stale[id] =
+        node.op == NodeOp::Role && id != checked.roles[node.integer].row;
     if (node.op != NodeOp::Role)
       for (NodeId operand : node.operands)
         stale[id] = stale[id] || stale[operand];
@@ -275,17 +282,18 @@ void Checker::checkNormalize(const Statement &statement, size_t number) {
                       place};
     unsigned pairs = Node::AnyRow | Node::UsesI | Node::UsesJ;
     if (uses(value, pairs))
-      throw SpecError{
-          "'" + name + "' is one number a head and sequence; it may use "
-                       "parameters, head and batch",
-          scope->blame(argument.value,
-                       [&](NodeId id) { return uses(id, pairs); })};
+      throw SpecError{"'" + name +
+                          "' is one number a head and sequence; it may use "
+                          "parameters, head and batch",
+                      scope->blame(argument.value,
+                                   [&](NodeId id) { return uses(id, pairs); })};
     value = checked.arithmetic->toReal(value, place);
     if (name == "floor" && graph()[value].op == NodeOp::RealConstant &&
         !(graph()[value].real >= 0))
-      throw SpecError{"'floor' bounds the size of the denominator from below and "
-                      "is not negative",
-                      place};
+      throw SpecError{
+          "'floor' bounds the size of the denominator from below and "
+          "is not negative",
+          place};
     checked.terms.emplace_back(term, value);
   }
 }

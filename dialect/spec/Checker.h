@@ -18,8 +18,8 @@ namespace attn {
 struct CheckedSpec {
   static constexpr NodeId kNone = ~NodeId(0);
   struct Role {
-    unsigned input = 0;   ///< the input whose memory it reads
-    NodeId row = kNone;   ///< the row as last assigned: what kappa sees
+    unsigned input = 0; ///< the input whose memory it reads
+    NodeId row = kNone; ///< the row as last assigned: what kappa sees
   };
 
   const Spec *spec = nullptr;

@@ -55,5 +55,6 @@ std::string attn::renderError(std::string_view file, std::string_view text,
   }
   size_t room = shown.size() - std::min(shown.size(), column - begin);
   size_t length = std::max<size_t>(1, std::min<size_t>(place.length, room));
-  return out + source + "\n" + caret + "^" + std::string(length - 1, '~') + "\n";
+  return out + source + "\n" + caret + "^" + std::string(length - 1, '~') +
+         "\n";
 }

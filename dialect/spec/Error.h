@@ -22,8 +22,9 @@ struct SpecError {
   Spec::Place place;
 };
 
-/// `file:line:column: error: message`, the source line and a caret below it. Long
-/// lines are cut around the place. Without a place: `file: error: message`.
+/// `file:line:column: error: message`, the source line and a caret below it.
+/// Long lines are cut around the place. Without a place: `file: error:
+/// message`.
 std::string renderError(std::string_view file, std::string_view text,
                         const SpecError &error);
 

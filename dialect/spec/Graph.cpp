@@ -46,8 +46,8 @@ static uint64_t bitsOf(double value) {
 
 size_t Graph::Hash::operator()(NodeId id) const {
   const Node &node = graph->nodes[id];
-  uint64_t hash = static_cast<uint64_t>(node.op) * 8 +
-                  static_cast<uint64_t>(node.type);
+  uint64_t hash =
+      static_cast<uint64_t>(node.op) * 8 + static_cast<uint64_t>(node.type);
   auto mix = [&](uint64_t value) {
     hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
     hash ^= hash >> 29;
@@ -115,7 +115,8 @@ NodeId Graph::add(Node node) {
                        : nodes[operand].uses;
   }
   if (node.depth > kMaxDepth)
-    throw SpecError{"this expression is more than " + std::to_string(kMaxDepth) +
+    throw SpecError{"this expression is more than " +
+                        std::to_string(kMaxDepth) +
                         " operations deep; write it with fewer",
                     node.place};
   if (nodes.size() >= kMaxNodes)
@@ -123,7 +124,8 @@ NodeId Graph::add(Node node) {
                         std::to_string(kMaxNodes) +
                         " operations; write it with fewer",
                     node.place};
-  if (!node.isConstant() && !node.isRow() && !node.operands.empty() && fold(node))
+  if (!node.isConstant() && !node.isRow() && !node.operands.empty() &&
+      fold(node))
     return add(std::move(node));
 
   nodes.push_back(std::move(node));

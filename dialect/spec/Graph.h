@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the checker makes of a spec and the importer emits: nodes with a type and
-// with what they depend on. Equal nodes are one node, so that names used twice and
-// functions called twice cost nothing; constants are folded in float64, ints
-// exactly. Operands stand before their users: walks are loops, not recursion.
+// What the checker makes of a spec and the importer emits: nodes with a type
+// and with what they depend on. Equal nodes are one node, so that names used
+// twice and functions called twice cost nothing; constants are folded in
+// float64, ints exactly. Operands stand before their users: walks are loops,
+// not recursion.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,12 +33,16 @@ enum class NodeOp : uint8_t {
   IntConstant,  ///< `integer`
   RealConstant, ///< `real`
   BoolConstant, ///< `integer`
-  Index,        ///< a position, head, batch or true length: `integer` is attn::Position
-  Extent,       ///< extent `axis` of an array; `integer` is the parameter, or kQueryArray, kKeyArray
+  Index,        ///< a position, head, batch or true length: `integer` is
+                ///< attn::Position
+  Extent,       ///< extent `axis` of an array; `integer` is the parameter, or
+                ///< kQueryArray, kKeyArray
   Input,        ///< the row of input `integer`, in memory
   // Rows by name.
-  Role, ///< q, k or v (`integer` 0, 1, 2) as it stands after assignment `axis`; operand 0: its value
-  Dim,  ///< length of a Role or Input (operand 0); operand 1 of a Role: the same, without it
+  Role, ///< q, k or v (`integer` 0, 1, 2) as it stands after assignment `axis`;
+        ///< operand 0: its value
+  Dim,  ///< length of a Role or Input (operand 0); operand 1 of a Role: the
+        ///< same, without it
   // Parameter `integer` at the operands, one a leading explicit axis, in range.
   Load,
   ParamRow,
@@ -77,7 +82,7 @@ enum class NodeOp : uint8_t {
   SqDist,
   Unit,
   Project,
-  Rope, ///< of row, position; base `real`, interleaved `integer`
+  Rope,        ///< of row, position; base `real`, interleaved `integer`
   TensorPower, ///< to the degree `integer`
   Concat,
   Outer
@@ -95,7 +100,7 @@ struct Node {
     UsesQ = 8,    ///< the role q; k and v are the next bits
     UsesK = 16,
     UsesV = 32,
-    UsesInput = 64,   ///< an input that is no role; up to three of them
+    UsesInput = 64,    ///< an input that is no role; up to three of them
     DerivesFrom = 512, ///< the memory of an input, through roles too; three
     QuerySide = UsesI | UsesQ,
     KeySide = UsesJ | UsesK | UsesV,
@@ -135,8 +140,8 @@ public:
   size_t size() const { return nodes.size(); }
 
   /// The node equal to this one, which is added if it is new. Sets `uses` from
-  /// the operands on top of what is given, and folds constants. Throws SpecError
-  /// where the graph becomes too deep or too large.
+  /// the operands on top of what is given, and folds constants. Throws
+  /// SpecError where the graph becomes too deep or too large.
   NodeId add(Node node);
   NodeId add(NodeOp op, ValueType type, std::vector<NodeId> operands,
              Spec::Place place);

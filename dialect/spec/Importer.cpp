@@ -28,8 +28,7 @@ namespace {
 /// Builds the function of one checked spec.
 class FunctionBuilder {
 public:
-  FunctionBuilder(const CheckedSpec &checked, StringAttr file,
-                  ModuleOp module)
+  FunctionBuilder(const CheckedSpec &checked, StringAttr file, ModuleOp module)
       : checked(checked), spec(*checked.spec), file(file),
         builder(OpBuilder::atBlockEnd(module.getBody())) {}
   func::FuncOp build();
@@ -98,8 +97,8 @@ void FunctionBuilder::argument(Type type, ArgKind kind, StringRef name,
     }
   }
   auto attribute =
-      ArgAttr::get(builder.getContext(), kind, builder.getStringAttr(name), axes,
-                   parameter && parameter->integer, relop, bound);
+      ArgAttr::get(builder.getContext(), kind, builder.getStringAttr(name),
+                   axes, parameter && parameter->integer, relop, bound);
   types.push_back(type);
   attributes.push_back(
       builder.getDictionaryAttr(builder.getNamedAttr(kArgAttrName, attribute)));
@@ -183,9 +182,9 @@ func::FuncOp FunctionBuilder::build() {
   return function;
 }
 
-std::optional<SpecError>
-attn::importSpecs(ArrayRef<Spec> specs, StringRef file, MLIRContext &context,
-                  OwningOpRef<ModuleOp> &module) {
+std::optional<SpecError> attn::importSpecs(ArrayRef<Spec> specs, StringRef file,
+                                           MLIRContext &context,
+                                           OwningOpRef<ModuleOp> &module) {
   loadImportDialects(context);
   auto fileAttr = StringAttr::get(&context, file);
   OwningOpRef<ModuleOp> result =

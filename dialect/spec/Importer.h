@@ -24,8 +24,8 @@ namespace attn {
 void loadImportDialects(mlir::MLIRContext &context);
 
 /// One func.func with one attn.attention a spec, in the function form that
-/// dialect/README.md describes; or the first error. `file` is what locations call
-/// the text.
+/// dialect/README.md describes; or the first error. `file` is what locations
+/// call the text.
 std::optional<SpecError> importSpecs(llvm::ArrayRef<Spec> specs,
                                      llvm::StringRef file,
                                      mlir::MLIRContext &context,

@@ -63,8 +63,8 @@ void Lexer::refuseCharacter() const {
     error.message = std::string("unexpected character ") + hex +
                     "; a spec is plain text, remove it";
   } else if (c < 0x80) {
-    error.message = std::string("unexpected character '") + text[position] +
-                    "'; remove it";
+    error.message =
+        std::string("unexpected character '") + text[position] + "'; remove it";
   } else {
     // Show the whole UTF-8 sequence.
     size_t end = position + 1;

@@ -15,7 +15,8 @@ namespace attn {
 struct Token {
   enum Kind : uint8_t { End, LineEnd, Name, Integer, Real, Symbol };
   Kind kind = End;
-  std::string_view text; ///< a symbol is one of `( ) [ ] { } , ; : = + - * / // % ^ < <= > >= == !=`
+  std::string_view text; ///< a symbol is one of `( ) [ ] { } , ; : = + - * / //
+                         ///< % ^ < <= > >= == !=`
   size_t begin = 0, end = 0; ///< offsets in the text
   Spec::Place place;
 };

@@ -69,9 +69,10 @@ void Scope::declareParameter(size_t index) {
     const Spec::Axis &axis = parameter.axes[t];
     if (isTable(axis) && axis.low.variable.text.empty() &&
         axis.high.variable.text.empty() && axis.low.number > axis.high.number)
-      throw SpecError{"this table is empty; write the smaller edge first, as in "
-                      "'-128:128'",
-                      axis.place};
+      throw SpecError{
+          "this table is empty; write the smaller edge first, as in "
+          "'-128:128'",
+          axis.place};
     for (size_t u = 0; u < t; ++u)
       if (isImplicit(axis) && parameter.axes[u].name.text == axis.name.text)
         throw SpecError{"the axis '" + axis.name.text + "' stands twice",
@@ -111,14 +112,15 @@ void Scope::declareSizes() {
         if (same)
           factor += (other.negated ? -1 : 1) * (&other == &axis.low ? -1 : 1);
         if (factor == 0 || (!same && !other.variable.text.empty()))
-          throw SpecError{"the size '" + name + "' follows from no axis; give a "
-                          "parameter the axis '" + name + "'",
+          throw SpecError{"the size '" + name +
+                              "' follows from no axis; give a "
+                              "parameter the axis '" +
+                              name + "'",
                           axis.place};
         int64_t fixed = &other == &axis.low ? -other.number : other.number;
         Place place = axis.place;
-        NodeId span = arithmetic.binary(
-            Operator::Subtract, extent(p, t, place),
-            graph.integer(1 + fixed, place), place);
+        NodeId span = arithmetic.binary(Operator::Subtract, extent(p, t, place),
+                                        graph.integer(1 + fixed, place), place);
         Entry entry{Entry::Size};
         entry.value = arithmetic.binary(Operator::FloorDivide, span,
                                         graph.integer(factor, place), place);
@@ -146,9 +148,9 @@ NodeId Scope::edge(const Spec::Edge &edge, Place place) {
     return graph.integer(edge.number, place);
   NodeId value;
   if (isExtent(edge.variable.text))
-    value = extent(edge.variable.text == "nq" ? Node::kQueryArray
-                                              : Node::kKeyArray,
-                   2, place);
+    value =
+        extent(edge.variable.text == "nq" ? Node::kQueryArray : Node::kKeyArray,
+               2, place);
   else
     value = entries.at(edge.variable.text).value;
   return edge.negated ? arithmetic.unary(Operator::Minus, value, place) : value;
@@ -171,10 +173,12 @@ NodeId Scope::clampedIndex(size_t index, uint32_t axisNumber, NodeId i,
     high = edge(axis.high, axis.place);
   } else {
     low = graph.integer(0, place);
-    high = arithmetic.binary(Operator::Subtract, extent(index, axisNumber, place),
-                             graph.integer(1, place), place);
+    high =
+        arithmetic.binary(Operator::Subtract, extent(index, axisNumber, place),
+                          graph.integer(1, place), place);
   }
-  NodeId inside = arithmetic.maxInt(arithmetic.minInt(i, high, place), low, place);
+  NodeId inside =
+      arithmetic.maxInt(arithmetic.minInt(i, high, place), low, place);
   if (graph[low].op == NodeOp::IntConstant && graph[low].integer == 0)
     return inside;
   return arithmetic.binary(Operator::Subtract, inside, low, place);
@@ -184,10 +188,10 @@ NodeId Scope::wholeParameter(size_t index, Place place) {
   const Spec::Parameter &parameter = spec.parameters[index];
   for (const Spec::Axis &axis : parameter.axes)
     if (isTable(axis) || isExtent(axis.name.text))
-      throw SpecError{"'" + parameter.name.text + "' is an array; index it, as in '" +
-                          parameter.name.text +
-                          (isTable(axis) ? "[i - j]'" : "[j]'"),
-                      place};
+      throw SpecError{
+          "'" + parameter.name.text + "' is an array; index it, as in '" +
+              parameter.name.text + (isTable(axis) ? "[i - j]'" : "[j]'"),
+          place};
   return readParameter(index, {}, place);
 }
 
@@ -206,12 +210,14 @@ NodeId Scope::readParameter(size_t index, const std::vector<NodeId> &indices,
       node.uses |= Node::UsesHead;
   }
   if (indices.size() > explicitAxes.size())
-    throw SpecError{"'" + name + "' has " + std::to_string(explicitAxes.size()) +
-                        " axes to index, not " + std::to_string(indices.size()) +
-                        "; head, kv_head and batch are never written",
-                    place};
+    throw SpecError{
+        "'" + name + "' has " + std::to_string(explicitAxes.size()) +
+            " axes to index, not " + std::to_string(indices.size()) +
+            "; head, kv_head and batch are never written",
+        place};
   for (size_t t = 0; t < indices.size(); ++t)
-    node.operands.push_back(clampedIndex(index, explicitAxes[t], indices[t], place));
+    node.operands.push_back(
+        clampedIndex(index, explicitAxes[t], indices[t], place));
 
   size_t rest = explicitAxes.size() - indices.size();
   if (rest == 0) {
@@ -222,21 +228,26 @@ NodeId Scope::readParameter(size_t index, const std::vector<NodeId> &indices,
     return graph.add(std::move(node));
   }
   if (rest > 2)
-    throw SpecError{"'" + name + "' has " + std::to_string(rest) +
-                        " axes left, and a matrix has two; index the others, as "
-                        "in '" + name + "[...]'",
-                    place};
+    throw SpecError{
+        "'" + name + "' has " + std::to_string(rest) +
+            " axes left, and a matrix has two; index the others, as "
+            "in '" +
+            name + "[...]'",
+        place};
   if (parameter.integer)
-    throw SpecError{"'" + name + "' is an array of ints and rows are real; index "
-                    "it, as in '" + name + "[j]', or declare it real",
+    throw SpecError{"'" + name +
+                        "' is an array of ints and rows are real; index "
+                        "it, as in '" +
+                        name + "[j]', or declare it real",
                     place};
   for (size_t t = 0; t < rest; ++t) {
     const Spec::Axis &axis = parameter.axes[parameter.axes.size() - 1 - t];
     if (isImplicit(axis))
-      throw SpecError{"the axis '" + axis.name.text + "' of '" + name +
-                          "' stands behind those of the row or matrix; declare it "
-                          "first",
-                      place};
+      throw SpecError{
+          "the axis '" + axis.name.text + "' of '" + name +
+              "' stands behind those of the row or matrix; declare it "
+              "first",
+          place};
     if (isTable(axis) || isExtent(axis.name.text))
       throw SpecError{"'" + name + "' has an axis of positions left; index it",
                       place};

@@ -25,6 +25,8 @@ struct DiagnosticText::Impl {
   llvm::raw_string_ostream stream{text};
   llvm::SourceMgr sources;
   std::unique_ptr<SourceMgrDiagnosticHandler> handler;
+  MLIRContext *context = nullptr;
+  bool printedOps = false;
 };
 
 DiagnosticText::DiagnosticText(StringRef text, StringRef file,
@@ -36,11 +38,17 @@ DiagnosticText::DiagnosticText(StringRef text, StringRef file,
       llvm::MemoryBuffer::getMemBufferCopy(StringRef(body.data(), body.size()),
                                            file),
       SMLoc());
+  // The user wrote the source line, not the operation made from it.
+  impl->context = &context;
+  impl->printedOps = context.shouldPrintOpOnDiagnostic();
+  context.printOpOnDiagnostic(false);
   impl->handler = std::make_unique<SourceMgrDiagnosticHandler>(
       impl->sources, &context, impl->stream);
 }
 
-DiagnosticText::~DiagnosticText() = default;
+DiagnosticText::~DiagnosticText() {
+  impl->context->printOpOnDiagnostic(impl->printedOps);
+}
 
 std::string DiagnosticText::take() {
   impl->stream.flush();
@@ -52,8 +60,9 @@ std::string DiagnosticText::take() {
 //===----------------------------------------------------------------------===//
 
 /// A spec starts with the word `attention`, which MLIR text never does. A line
-/// that starts with # is a comment of the one and an alias of the other: the first
-/// other line decides. What is neither gets the errors of a spec, the plainer ones.
+/// that starts with # is a comment of the one and an alias of the other: the
+/// first other line decides. What is neither gets the errors of a spec, the
+/// plainer ones.
 static bool isMlir(std::string_view text) {
   size_t at = 0;
   while (at < text.size() && text[at] != '\0' &&
@@ -91,9 +100,10 @@ ParsedAttention attn::parseAttention(StringRef text, StringRef file,
   std::vector<Spec> specs;
   std::optional<SpecError> error = parseSpecs(body, specs);
   if (!error && specs.empty())
-    error = SpecError{"the text contains no spec; write 'attention name(q, k, v) "
-                      "{ kappa = ... }'",
-                      {}};
+    error =
+        SpecError{"the text contains no spec; write 'attention name(q, k, v) "
+                  "{ kappa = ... }'",
+                  {}};
   if (!error)
     error = importSpecs(specs, file, context, parsed.module);
   if (error)

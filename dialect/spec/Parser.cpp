@@ -212,7 +212,8 @@ Spec::Edge Parser::parseEdge() {
     return edge;
   }
   if (token.kind != Token::Integer)
-    fail("expected an integer or a size variable as the edge of a table, found " +
+    fail("expected an integer or a size variable as the edge of a table, "
+         "found " +
          describe());
   auto [end, status] = std::from_chars(
       token.text.data(), token.text.data() + token.text.size(), edge.number);
@@ -232,7 +233,8 @@ Spec::Axis Parser::parseAxis() {
   if (accept(":")) {
     axis.high = parseEdge();
   } else if (axis.low.variable.text.empty() || axis.low.negated) {
-    fail("expected ':' and the other edge of the table, as in '-128:128', found " +
+    fail("expected ':' and the other edge of the table, as in '-128:128', "
+         "found " +
          describe());
   } else {
     axis.name = std::move(axis.low.variable);
@@ -248,8 +250,8 @@ double Parser::parseBound() {
     fail("expected a number as the bound of a parameter, found " + describe());
   Spec::Id id = parseNumber();
   const Expression &number = spec.expressions[id];
-  double value = number.kind == Expression::Real ? number.real
-                                                 : double(number.integer);
+  double value =
+      number.kind == Expression::Real ? number.real : double(number.integer);
   spec.expressions.pop_back();
   return negated ? -value : value;
 }
@@ -292,7 +294,8 @@ void Parser::parseNormalize(Spec::Statement &statement) {
   do {
     Spec::Argument argument;
     argument.name = expectName("'delta', 'floor' or 'sink'");
-    expect("=", "after '" + argument.name.text + "', as in 'mass(delta = 1e-9)'");
+    expect("=",
+           "after '" + argument.name.text + "', as in 'mass(delta = 1e-9)'");
     argument.value = parseExpression();
     statement.arguments.push_back(std::move(argument));
   } while (accept(","));

@@ -19,9 +19,9 @@
 //          | "return" NAME {"," NAME}
 //   expr   = conj {"or" conj}              conj  = neg {"and" neg}
 //   neg    = "not" neg | cmp               cmp   = sum [relop sum]
-//   sum    = prod {("+"|"-") prod}         prod  = unary {("*"|"/"|"//"|"%") unary}
-//   unary  = ("-"|"+") unary | power       power = atom ["^" unary]
-//   atom   = NUMBER | NAME ["(" [args] ")" | "[" expr {"," expr} "]"] | "(" expr ")"
+//   sum    = prod {("+"|"-") prod}         prod  = unary {("*"|"/"|"//"|"%")
+//   unary} unary  = ("-"|"+") unary | power       power = atom ["^" unary] atom
+//   = NUMBER | NAME ["(" [args] ")" | "[" expr {"," expr} "]"] | "(" expr ")"
 //
 //===----------------------------------------------------------------------===//
 

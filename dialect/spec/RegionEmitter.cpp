@@ -18,8 +18,8 @@ static constexpr NodeId kNone = CheckedSpec::kNone;
 
 RegionEmitter::RegionEmitter(const CheckedSpec &checked, ValueRange arguments,
                              StringAttr file)
-    : checked(checked), graph(checked.graph()), arguments(arguments), file(file),
-      builder(file.getContext()) {}
+    : checked(checked), graph(checked.graph()), arguments(arguments),
+      file(file), builder(file.getContext()) {}
 
 Location RegionEmitter::locOf(const Node &node) const {
   return FileLineColLoc::get(file, node.place.line, node.place.column);
@@ -109,9 +109,8 @@ void RegionEmitter::mark(ArrayRef<NodeId> results) {
     forOperands(id, [&](NodeId operand) {
       needed[operand] = true;
       NodeId map = elementwise ? mapOf[id] : operand;
-      mapOf[operand] = mapOf[operand] == kNone || mapOf[operand] == map
-                           ? map
-                           : operand;
+      mapOf[operand] =
+          mapOf[operand] == kNone || mapOf[operand] == map ? map : operand;
     });
   }
 }
@@ -214,8 +213,9 @@ Value RegionEmitter::emitLength(const Node &node) {
     return memref::DimOp::create(builder, loc, memoryOf(graph[row].integer), 3);
   }
   Value memory = node.integer == Node::kQueryArray ? arguments[0]
-                 : node.integer == Node::kKeyArray ? arguments[1]
-                                                   : arguments[3 + node.integer];
+                 : node.integer == Node::kKeyArray
+                     ? arguments[1]
+                     : arguments[3 + node.integer];
   return memref::DimOp::create(builder, loc, memory, node.axis);
 }
 
@@ -229,8 +229,7 @@ Value RegionEmitter::emitNode(NodeId id) {
     return arith::ConstantIndexOp::create(builder, loc, node.integer);
   case NodeOp::RealConstant:
     return arith::ConstantOp::create(
-        builder, loc,
-        builder.getF32FloatAttr(static_cast<float>(node.real)));
+        builder, loc, builder.getF32FloatAttr(static_cast<float>(node.real)));
   case NodeOp::BoolConstant:
     return arith::ConstantOp::create(builder, loc,
                                      builder.getBoolAttr(node.integer != 0));
@@ -243,8 +242,8 @@ Value RegionEmitter::emitNode(NodeId id) {
     Value loaded = memref::LoadOp::create(
         builder, loc, arguments[3 + node.integer], parameterIndices(node));
     return node.type == ValueType::Int
-               ? Value(arith::IndexCastOp::create(builder, loc,
-                                                  builder.getIndexType(), loaded))
+               ? Value(arith::IndexCastOp::create(
+                     builder, loc, builder.getIndexType(), loaded))
                : loaded;
   }
   case NodeOp::ParamRow:

@@ -39,8 +39,8 @@ static Value choose(OpBuilder &builder, Location loc, bool ints,
 }
 
 static Value compare(OpBuilder &builder, Location loc, bool ints,
-                     arith::CmpIPredicate forInts, arith::CmpFPredicate forReals,
-                     ArrayRef<Value> x) {
+                     arith::CmpIPredicate forInts,
+                     arith::CmpFPredicate forReals, ArrayRef<Value> x) {
   if (ints)
     return arith::CmpIOp::create(builder, loc, forInts, x[0], x[1]);
   return arith::CmpFOp::create(builder, loc, forReals, x[0], x[1]);

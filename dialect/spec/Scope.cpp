@@ -33,17 +33,23 @@ void Scope::enter(const Spec::Name &name, Entry entry, const char *what) {
                         "; choose another name for the " + what,
                     name.place};
   if (entry.kind != Entry::Input && roleOf(text) >= 0)
-    throw SpecError{"'" + text + "' is the row of a role; choose another name "
-                                 "for the " + what,
+    throw SpecError{"'" + text +
+                        "' is the row of a role; choose another name "
+                        "for the " +
+                        what,
                     name.place};
   if ((entry.kind == Entry::Input || entry.kind == Entry::Parameter) &&
       (text == "key_lengths" || text == "query_lengths" || text == "offset"))
-    throw SpecError{"'" + text + "' is an argument that every attention has; "
-                                 "choose another name for the " + what,
+    throw SpecError{"'" + text +
+                        "' is an argument that every attention has; "
+                        "choose another name for the " +
+                        what,
                     name.place};
   if (!entries.emplace(text, entry).second)
-    throw SpecError{"'" + text + "' is defined twice; choose another name for "
-                                 "the " + what,
+    throw SpecError{"'" + text +
+                        "' is defined twice; choose another name for "
+                        "the " +
+                        what,
                     name.place};
 }
 
@@ -160,8 +166,9 @@ void Scope::failUnknown(const std::string &name, Place place,
     if ((statement.kind == Spec::Statement::Assign ||
          statement.kind == Spec::Statement::Define) &&
         statement.name.text == name)
-      throw SpecError{"'" + name + "' is defined further down, or by itself; "
-                                   "define it before it is used",
+      throw SpecError{"'" + name +
+                          "' is defined further down, or by itself; "
+                          "define it before it is used",
                       place};
   std::vector<std::string_view> candidates = valueWords();
   for (auto &[known, entry] : entries)
@@ -178,9 +185,11 @@ NodeId Scope::variable(const Expression &e, const Locals *locals) {
     return reserved(e);
   if (int role = roleOf(e.name); role >= 0) {
     if (roles[role] == CheckedSpec::kNone)
-      throw SpecError{"'" + e.name + "' is not known here: no input has this "
-                                     "name and it is not assigned above; write "
-                                     "'" + e.name + " = ...' first",
+      throw SpecError{"'" + e.name +
+                          "' is not known here: no input has this "
+                          "name and it is not assigned above; write "
+                          "'" +
+                          e.name + " = ...' first",
                       e.place};
     return roles[role];
   }
@@ -199,8 +208,8 @@ NodeId Scope::variable(const Expression &e, const Locals *locals) {
   case Entry::Parameter:
     return wholeParameter(entry->index, e.place);
   case Entry::Function:
-    throw SpecError{"'" + e.name + "' is a function; write '" + e.name + "(...)'",
-                    e.place};
+    throw SpecError{
+        "'" + e.name + "' is a function; write '" + e.name + "(...)'", e.place};
   default:
     return entry->value;
   }
@@ -215,9 +224,10 @@ NodeId Scope::reserved(const Expression &e) {
       return arithmetic.index(position, e.place);
   if (name == "dim") {
     if (roles[0] == CheckedSpec::kNone)
-      throw SpecError{"'dim' is the length of q, which is not known here; write "
-                      "'dim(x)' for the length of another row",
-                      e.place};
+      throw SpecError{
+          "'dim' is the length of q, which is not known here; write "
+          "'dim(x)' for the length of another row",
+          e.place};
     return arithmetic.dim(roles[0], e.place);
   }
   if (name == "pi")
@@ -298,8 +308,9 @@ NodeId Scope::evaluateNode(const Expression &e, const Values &values,
         !(locals && locals->count(e.name)))
       failUnknown(e.name, e.place, /*called=*/false);
     if (!entry || entry->kind != Entry::Parameter)
-      throw SpecError{"'" + e.name + "' has no indices; only parameters with "
-                                     "axes do, as in 'bias[i - j]'",
+      throw SpecError{"'" + e.name +
+                          "' has no indices; only parameters with "
+                          "axes do, as in 'bias[i - j]'",
                       e.place};
     std::vector<NodeId> indices;
     for (size_t t = 0; t < e.operands.size(); ++t)

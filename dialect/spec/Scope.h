@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Inputs, parameters, size variables, roles, names and functions of one spec, and
-// the evaluation of its expressions to nodes of the graph.
+// Inputs, parameters, size variables, roles, names and functions of one spec,
+// and the evaluation of its expressions to nodes of the graph.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,7 +90,8 @@ private:
   Arithmetic &arithmetic;
   Graph &graph;
   std::unordered_map<std::string_view, Entry> entries;
-  NodeId roles[3] = {CheckedSpec::kNone, CheckedSpec::kNone, CheckedSpec::kNone};
+  NodeId roles[3] = {CheckedSpec::kNone, CheckedSpec::kNone,
+                     CheckedSpec::kNone};
   unsigned assignments[3] = {0, 0, 0};
   size_t current = 0; ///< the statement that is being evaluated
   Values top;         ///< the values of its expressions

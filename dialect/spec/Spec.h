@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The tree that both `.attn` text and C++ expressions build and that the importer
-// turns into the dialect. Installed as attn/Spec.h: standard headers only.
+// The tree that both `.attn` text and C++ expressions build and that the
+// importer turns into the dialect. Installed as attn/Spec.h: standard headers
+// only.
 //
 // A spec says names and operators, nothing about types: `attention yat(q, k, v;
-// b[head] >= 0) { kappa = (dot(q, k) + b)^2 }` has three inputs, one parameter and
-// one statement. Expressions stand in one array; an operand stands before the
-// expression that uses it, so that an expression may be shared and no walk over a
-// spec needs recursion.
+// b[head] >= 0) { kappa = (dot(q, k) + b)^2 }` has three inputs, one parameter
+// and one statement. Expressions stand in one array; an operand stands before
+// the expression that uses it, so that an expression may be shared and no walk
+// over a spec needs recursion.
 //
 //===----------------------------------------------------------------------===//
 

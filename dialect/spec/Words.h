@@ -22,8 +22,8 @@ bool isBuiltinFunction(std::string_view word);
 const std::vector<std::string_view> &valueWords();
 bool isFeatureMap(std::string_view word);
 
-/// The candidate that `word` was likely meant to be, as "; did you mean 'x'?", or
-/// nothing.
+/// The candidate that `word` was likely meant to be, as "; did you mean 'x'?",
+/// or nothing.
 std::string suggestion(std::string_view word,
                        const std::vector<std::string_view> &candidates);
 
