@@ -1,0 +1,147 @@
+//===- ExpandVectorMath.cpp - math functions to polynomials ---------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// LLVM turns llvm.exp and its like into calls of the math library, one a lane.
+// Here they become vector code in place. Scalars take the same road, four lanes
+// wide, so that scalar and vector results have the same bits.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/Passes.h"
+#include "lowering/cpu/VectorMath.h"
+#include "lowering/cpu/VectorMath/Emitter.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+namespace attn {
+#define GEN_PASS_DEF_EXPANDVECTORMATHPASS
+#include "lowering/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+using namespace attn::vectormath;
+
+/// The vectors that the expansion of an operation on `type` works on, or null.
+static VectorType workingType(Type type) {
+  if (type.isF32())
+    return VectorType::get({4}, type);
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector || vector.isScalable() || vector.getRank() == 0 ||
+      !vector.getElementType().isF32())
+    return {};
+  return vector;
+}
+
+namespace {
+
+/// Replaces an operation of one result by what `expand` emits for it.
+template <typename Op> class ExpandPattern : public OpRewritePattern<Op> {
+public:
+  using Expand = Value (*)(Emitter &, Op, ValueRange);
+
+  ExpandPattern(MLIRContext *context, Expand expand)
+      : OpRewritePattern<Op>(context), expand(expand) {}
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    VectorType working = workingType(type);
+    if (!working)
+      return rewriter.notifyMatchFailure(op, "not f32 or a fixed vector of it");
+    Location loc = op.getLoc();
+    Emitter emitter(rewriter, loc, working);
+    if (type == working) {
+      rewriter.replaceOp(op, expand(emitter, op, op->getOperands()));
+      return success();
+    }
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(
+          vector::BroadcastOp::create(rewriter, loc, working, operand));
+    Value result = expand(emitter, op, operands);
+    rewriter.replaceOpWithNewOp<vector::ExtractOp>(op, result, int64_t(0));
+    return success();
+  }
+
+private:
+  Expand expand;
+};
+
+/// x^n for a constant n by repeated squaring, 1 / x^-n below 0: at most |n|
+/// roundings, as the language defines it, and exact where x^n is.
+class ExpandFPowI : public OpRewritePattern<math::FPowIOp> {
+public:
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FPowIOp op,
+                                PatternRewriter &rewriter) const override {
+    Value exponent = op.getRhs();
+    while (auto broadcast = exponent.getDefiningOp<vector::BroadcastOp>())
+      exponent = broadcast.getSource();
+    APInt constant;
+    if (!matchPattern(exponent, m_ConstantInt(&constant)))
+      return rewriter.notifyMatchFailure(op, "exponent is not constant");
+
+    Location loc = op.getLoc();
+    Type type = op.getType();
+    auto element = cast<FloatType>(getElementTypeOrSelf(type));
+    auto one = [&]() -> Value {
+      TypedAttr value = rewriter.getFloatAttr(element, 1.0);
+      if (auto vector = dyn_cast<VectorType>(type))
+        value = DenseElementsAttr::get(vector, Attribute(value));
+      return arith::ConstantOp::create(rewriter, loc, value);
+    };
+    uint64_t n = constant.abs().getZExtValue();
+    Value result;
+    for (Value power = op.getLhs(); n != 0; n >>= 1) {
+      if (n & 1)
+        result = result ? arith::MulFOp::create(rewriter, loc, result, power)
+                        : power;
+      if (n > 1)
+        power = arith::MulFOp::create(rewriter, loc, power, power);
+    }
+    if (!result)
+      result = one();
+    else if (constant.isNegative())
+      result = arith::DivFOp::create(rewriter, loc, one(), result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+class ExpandVectorMathPass
+    : public attn::impl::ExpandVectorMathPassBase<ExpandVectorMathPass> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    populateVectorMathPatterns(patterns);
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
+
+template <typename Op>
+static void add(RewritePatternSet &patterns,
+                typename ExpandPattern<Op>::Expand expand) {
+  patterns.add<ExpandPattern<Op>>(patterns.getContext(), expand);
+}
+
+void attn::populateVectorMathPatterns(RewritePatternSet &patterns) {
+  patterns.add<ExpandFPowI>(patterns.getContext());
+  add<math::ExpOp>(patterns, [](Emitter &e, math::ExpOp op, ValueRange x) {
+    return expandExp(e, x[0], op->hasAttr(kNonPositiveAttrName));
+  });
+  add<math::Exp2Op>(patterns, [](Emitter &e, math::Exp2Op op, ValueRange x) {
+    return expandExp2(e, x[0], op->hasAttr(kNonPositiveAttrName));
+  });
+  add<math::LogOp>(patterns, [](Emitter &e, math::LogOp, ValueRange x) {
+    return expandLog(e, x[0]);
+  });
+}

@@ -1,0 +1,32 @@
+//===- VectorMath.h - math functions without a math library -----*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_CPU_VECTORMATH_H
+#define ATTN_LOWERING_CPU_VECTORMATH_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace mlir {
+class RewritePatternSet;
+} // namespace mlir
+
+namespace attn {
+
+/// A unit attribute on `math.exp` and `math.exp2`: the operand is not above 0
+/// (-inf and NaN are allowed), as after the subtraction of a running maximum.
+/// The expansion then needs no upper clamp and no floor.
+inline constexpr llvm::StringLiteral kNonPositiveAttrName = "attn.nonpositive";
+
+/// Adds the patterns of ExpandVectorMathPass: math operations on f32 and on
+/// fixed vectors of f32 to polynomials in `arith` and `vector`. Every pattern
+/// replaces one operation and leaves nothing for another one to match, so a
+/// single walk is enough.
+void populateVectorMathPatterns(mlir::RewritePatternSet &patterns);
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_CPU_VECTORMATH_H
