@@ -1,0 +1,264 @@
+//===- Bench.cpp - attnc bench --------------------------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Machine.h"
+#include "Problem.h"
+#include "Progress.h"
+#include "Visibility.h"
+#include "runtime/Compile.h"
+#include "runtime/Kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+using namespace attn;
+using namespace attn::runtime;
+
+namespace {
+struct BenchOptions {
+  std::vector<std::string> specs, set;
+  std::string shape = "1,8,8,2048,2048,64,64", type = "f32", data = "normal";
+  std::string format = "text", specName;
+  int64_t repeat = 0;
+  double seconds = 2;
+  Options options;
+};
+
+/// One spec with its arguments, results and times.
+struct Entry {
+  std::string name;
+  Kernel kernel;
+  Problem problem;
+  std::vector<Array> results;
+  Prepared prepared;
+  double flops = 0, workspace = 0, compile = 0;
+  std::vector<double> seconds, secondsAlone; ///< on all threads, and on one
+
+  explicit Entry(Kernel kernel)
+      : name(kernel.name()), kernel(std::move(kernel)) {}
+};
+} // namespace
+
+static double median(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  std::sort(values.begin(), values.end());
+  size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half]
+                           : (values[half - 1] + values[half]) / 2;
+}
+
+static RowData dataOf(const std::string &name) {
+  if (name == "normal")
+    return RowData::Normal;
+  if (name == "cluster")
+    return RowData::Cluster;
+  throw UsageError(
+      fmt::format("--data {}: 'normal' or 'cluster' is expected", name));
+}
+
+/// Compiles a spec and makes its arguments.
+static Entry prepare(const BenchOptions &given, const std::string &spec,
+                     const ProblemShape &shape, Progress &progress) {
+  double begin = now();
+  Entry entry(Compiler(given.options).compileFile(spec, given.specName));
+  double parse = now() - begin;
+  Kernel::Impl &impl = entry.kernel.getImpl();
+  Recipe recipe;
+  recipe.shape = fitShape(shape, impl.signature);
+  recipe.data = dataOf(given.data);
+  recipe.settings = parseSettings(given.set);
+  recipe.plainParameters = true;
+  progress.show(fmt::format("bench {}: making inputs", entry.name));
+  entry.problem = makeProblem(impl.signature, recipe);
+  std::vector<Argument> arguments = entry.problem.arguments();
+
+  std::vector<std::vector<int64_t>> shapes = impl.shapesOf(arguments);
+  std::vector<Output> outputs;
+  for (size_t n = 0; n < shapes.size(); ++n) {
+    const std::string &name = impl.signature.results[n];
+    entry.results.emplace_back(name == "argmax" ? Type::i32 : Type::f32,
+                               shapes[n]);
+    outputs.push_back({name, entry.results.back().view()});
+  }
+  progress.show(fmt::format("bench {}: compiling", entry.name));
+  entry.prepared = impl.prepare(arguments, outputs);
+  entry.compile = parse * 1e3 + entry.prepared.compileMilliseconds;
+
+  Visibility visibility(entry.kernel, arguments);
+  double pairs = visibility.count([&](double fraction) {
+    progress.show(fmt::format("bench {}: counting visible pairs, {:.0f}%",
+                              entry.name, 100 * fraction));
+  });
+  const ProblemShape &s = recipe.shape;
+  entry.flops = 2 * pairs * (s.D + s.Dv);
+  return entry;
+}
+
+static void print(const BenchOptions &given, const Entry &entry, double peak) {
+  double seconds = median(entry.seconds);
+  double gflops = entry.flops / seconds * 1e-9;
+  const ProblemShape &shape = entry.problem.shape;
+  if (given.format == "json") {
+    fmt::print("{{\"spec\": \"{}\", \"target\": \"{}\", \"type\": \"{}\", "
+               "\"shape\": [{}], "
+               "\"threads\": {}, \"ms\": {:.4f}, \"gflops\": {:.3f}, "
+               "\"peak_gflops\": {:.3f}, "
+               "\"fraction\": {:.4f}, \"workspace_mib\": {:.3f}, "
+               "\"compile_ms\": {:.1f}}}\n",
+               entry.name, given.options.target, given.type, shape.toString(),
+               given.options.threads, seconds * 1e3, gflops, peak,
+               gflops / peak, entry.workspace / (1 << 20), entry.compile);
+    return;
+  }
+  fmt::print("{:<16} {:>10.3f} {:>9.1f} {:>8.3f} {:>10.2f} {:>11.1f}\n",
+             entry.name, seconds * 1e3, gflops, gflops / peak,
+             entry.workspace / (1 << 20), entry.compile);
+}
+
+static int run(BenchOptions given) {
+  ProblemShape shape = parseShape(given.shape);
+  checkThreads(given.options.threads);
+  checkTarget(given.options.target);
+  dataOf(given.data);
+  if (given.format != "text" && given.format != "json")
+    throw UsageError(
+        fmt::format("--format {}: 'text' or 'json' is expected", given.format));
+  if (given.type != "f32")
+    throw Error(fmt::format("--type {}: the type is not supported; use f32",
+                            given.type));
+  Threads threads(given.options.threads), alone(1);
+  given.options.threads = threads.count();
+  bool reference = given.options.target == "reference";
+
+  Progress progress;
+  std::vector<Entry> entries;
+  entries.reserve(given.specs.size());
+  for (const std::string &spec : given.specs)
+    entries.push_back(prepare(given, spec, shape, progress));
+
+  auto execute = [&](Entry &entry, const Threads &on) {
+    double begin = now();
+    if (reference)
+      entry.prepared.code->interpret(entry.prepared.binding);
+    else
+      entry.prepared.code->run(entry.prepared.binding, on);
+    return now() - begin;
+  };
+  // The first run of each is not counted: it touches the outputs, and tells how
+  // many repetitions there is time for. The second is watched for memory.
+  double round = 0;
+  for (Entry &entry : entries) {
+    progress.show(fmt::format("bench {}: first run", entry.name));
+    for (Array &array : entry.results)
+      std::fill(array.bytes.begin(), array.bytes.end(), std::byte(1));
+    measurePeak(threads.count(),
+                1e-3); // the threads' own memory exists from here on
+    int64_t before = resetPeakMemory();
+    round += execute(entry, threads);
+    entry.workspace = std::max<int64_t>(peakMemory() - before, 0);
+  }
+  bool gain = threads.count() > 1 && !reference;
+  int64_t repetitions = given.repeat;
+  if (repetitions == 0)
+    repetitions = std::clamp<int64_t>(
+        given.seconds * entries.size() /
+            std::max(round * (gain ? threads.count() + 1 : 1), 1e-6),
+        5, 1000);
+
+  std::vector<double> peaks, peaksAlone;
+  for (int64_t n = 0; n < repetitions; ++n) {
+    for (Entry &entry : entries) {
+      progress.show(
+          fmt::format("bench {}: {} of {}", entry.name, n + 1, repetitions));
+      peaks.push_back(measurePeak(threads.count()));
+      entry.seconds.push_back(execute(entry, threads));
+      if (gain) {
+        peaksAlone.push_back(measurePeak(1));
+        entry.secondsAlone.push_back(execute(entry, alone));
+      }
+    }
+  }
+  progress.clear();
+
+  double peak = median(peaks);
+  if (given.format == "text")
+    fmt::print(
+        "{}, {} thread{}, FMA peak {:.1f} GFLOP/s ({}); shape "
+        "B,Hq,Hk,Nq,Nk,D,Dv = {}, "
+        "{} rows, {} repetitions\n{:<16} {:>10} {:>9} {:>8} {:>10} {:>11}\n",
+        machineName(), threads.count(), threads.count() > 1 ? "s" : "", peak,
+        peakInstructions(), shape.toString(), given.data, repetitions, "spec",
+        "ms", "GFLOP/s", "of peak", "MiB above", "compile ms");
+  for (const Entry &entry : entries)
+    print(given, entry, peak);
+  if (gain) {
+    double loop = peak / median(peaksAlone);
+    // In JSON the objects have fixed keys: this line goes beside them.
+    FILE *stream = given.format == "json" ? stderr : stdout;
+    for (const Entry &entry : entries) {
+      double speedup = median(entry.secondsAlone) / median(entry.seconds);
+      fmt::print(stream,
+                 "{}: {} threads gain {:.3f}, the bare FMA loop {:.3f}: {:.3f} "
+                 "of it\n",
+                 entry.name, threads.count(), speedup, loop, speedup / loop);
+    }
+  }
+  return 0;
+}
+
+void attn::addBench(CLI::App &app, Action &action) {
+  CLI::App *verb = app.add_subcommand(
+      "bench", "Time specs against the peak of this machine");
+  auto given = std::make_shared<BenchOptions>();
+  given->options.threads = 1;
+  verb->add_option("SPEC", given->specs, ".attn or .mlir files, timed in turns")
+      ->required();
+  verb->add_option("--shape", given->shape, "B,Hq,Hk,Nq,Nk,D,Dv")
+      ->capture_default_str();
+  verb->add_option("--type", given->type, "type of the arrays")
+      ->capture_default_str();
+  verb->add_option("--threads", given->options.threads,
+                   "threads; 0: one a core")
+      ->capture_default_str();
+  verb->add_option(
+          "--data", given->data,
+          "normal: rows from N(0, 1); cluster: 16 centres, and 0.01 N(0, 1)")
+      ->capture_default_str();
+  verb->add_option("--set", given->set, "NAME=NUMBER: a parameter's value")
+      ->allow_extra_args(false);
+  verb->add_option("--repeat", given->repeat,
+                   "repetitions; 0: as --seconds allows")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t(0), int64_t(1000000)));
+  verb->add_option("--seconds", given->seconds, "time for each spec")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  verb->add_option("--format", given->format,
+                   "text, or json: one object a line")
+      ->capture_default_str();
+  verb->add_option("--target", given->options.target, "cpu or reference")
+      ->capture_default_str();
+  verb->add_option("--march", given->options.level,
+                   "feature level: x86-64-v4, x86-64-v3, x86-64-v2; default: "
+                   "this machine's");
+  verb->add_option("--spec-name", given->specName,
+                   "the spec, where a file holds several");
+  verb->footer("GFLOP/s counts 2 (D + Dv) operations for each visible pair. "
+               "The peak is that of "
+               "fused\nmultiply-adds in registers, measured between the "
+               "repetitions on as many "
+               "threads. Memory is the\npeak above inputs and outputs. Times "
+               "are medians.\n\n"
+               "Example:\n"
+               "  attnc bench examples/softmax.attn examples/yat.attn --shape "
+               "1,8,8,2048,2048,64,64 "
+               "\\\n      --threads 1 --data normal");
+  verb->callback(
+      [given, &action] { action = [given] { return run(*given); }; });
+}

@@ -1,0 +1,143 @@
+//===- Compare.cpp - how far results are from the reference's -------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compare.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace attn;
+
+double attn::elementOf(const Array &array, int64_t index) {
+  switch (array.type) {
+  case Type::f64:
+    return array.data<double>()[index];
+  case Type::f32:
+    return array.data<float>()[index];
+  case Type::i32:
+    return array.data<int32_t>()[index];
+  case Type::i64:
+    return array.data<int64_t>()[index];
+  default:
+    throw Error("internal: elements of this type are not compared");
+  }
+}
+
+std::string attn::indexText(const std::vector<int64_t> &shape, int64_t index) {
+  std::vector<int64_t> indices(shape.size());
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    indices[axis] = index % shape[axis];
+    index /= shape[axis];
+  }
+  return fmt::format("[{}]", fmt::join(indices, ", "));
+}
+
+namespace {
+/// What f32 holds of a number.
+enum class Held { Normal, Overflow, Underflow };
+} // namespace
+
+static Held heldBy(double x) {
+  double size = std::fabs(x);
+  if (size > std::numeric_limits<float>::max())
+    return Held::Overflow; // infinity too
+  return size < 0x1p-126 && size > 0 ? Held::Underflow : Held::Normal;
+}
+
+/// The fixed bound of an element, and whether its error is relative to it
+/// (mass), to the largest of all (o), or absolute (lse).
+static double fixedBound(const std::string &name, double expected,
+                         double largest) {
+  double size = std::fabs(expected);
+  if (name == "o" || name == "weights")
+    return 1e-5 * largest;
+  if (name == "lse")
+    return 1e-5 * std::max(1.0, size);
+  if (name == "entropy") // a difference of two numbers of the size of lse
+    return 1e-4 * std::max(1.0, size);
+  if (name == "argmax")
+    return 0.5;
+  return 1e-5 * size;
+}
+
+Comparison attn::compare(const std::string &name, const Array &got,
+                         const Array &expected,
+                         const std::vector<const Array *> &moved) {
+  Comparison worst;
+  int64_t count = expected.size();
+  bool overall = name == "o" || name == "weights";
+  double largest = 0, shift = 0;
+  for (int64_t n = 0; n < count; ++n)
+    if (double x = elementOf(expected, n); heldBy(x) == Held::Normal)
+      largest = std::max(largest, std::fabs(x));
+  auto shiftAt = [&](int64_t n) {
+    double result = 0;
+    for (const Array *other : moved) {
+      double difference =
+          std::fabs(elementOf(*other, n) - elementOf(expected, n));
+      result = std::max(result, difference); // NaN (inf - inf) does not pass
+    }
+    return result;
+  };
+  if (overall)
+    for (int64_t n = 0; n < count; ++n)
+      if (heldBy(elementOf(expected, n)) == Held::Normal)
+        shift = std::max(shift, shiftAt(n));
+
+  double worstRatio = -1;
+  for (int64_t n = 0; n < count; ++n) {
+    double want = elementOf(expected, n), have = elementOf(got, n);
+    Held held = heldBy(want);
+    double bound = fixedBound(name, want, largest), error;
+    double movement = overall ? shift : shiftAt(n);
+    if (std::isnan(want)) // the inputs said so
+      continue;
+    if (name != "argmax" && !std::isinf(want) &&
+        movement > 0.1 * std::max(largest, std::fabs(want)) &&
+        movement > 1e-3) {
+      worst.illConditioned = true;
+      if (!std::isnan(have))
+        continue;
+    }
+    bound = std::max(bound, 8 * movement);
+    if (std::isnan(have))
+      error = std::numeric_limits<double>::infinity();
+    else if (held ==
+             Held::Overflow) // +-inf in f32, up to the edge of the range
+      error = std::isinf(want) ? (have == want ? 0 : INFINITY)
+              : std::isinf(have) || std::fabs(have) > 3.4e38 ? 0
+                                                             : INFINITY;
+    else if (held == Held::Underflow)
+      error = std::fabs(have) <= 0x1p-125 ? 0 : INFINITY;
+    else if (std::isinf(have)) // rounded out of the range
+      error = std::fabs(want) > 3.3e38 ? 0 : INFINITY;
+    else
+      error = std::fabs(have - want);
+    double ratio = bound > 0 ? error / bound : error > 0 ? INFINITY : 0;
+    if (ratio <= worstRatio)
+      continue;
+    worstRatio = ratio;
+    // Reported as relative figures, which is how the bounds are stated.
+    double unit = overall ? largest
+                  : name == "lse" || name == "entropy"
+                      ? std::max(1.0, std::fabs(want))
+                  : name == "argmax" ? 1
+                                     : std::fabs(want);
+    unit = unit > 0 && std::isfinite(unit) ? unit : 1;
+    worst.error = error / unit;
+    worst.bound = bound > 0 ? bound / unit : std::numeric_limits<double>::min();
+    worst.place = fmt::format("{} is {:.9g}, expected {:.9g}",
+                              indexText(expected.shape, n), have, want);
+  }
+  if (worstRatio > 1)
+    worst.illConditioned = false;
+  return worst;
+}

@@ -1,0 +1,30 @@
+//===- Formula.h - regions printed as formulas ------------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the compiler understood, in the notation of the spec: printed from the
+// IR, so that names are resolved, constants folded and functions inlined.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_FORMULA_H
+#define ATTN_TOOLS_FORMULA_H
+
+#include "dialect/attn/Attn.h"
+
+#include <string>
+#include <vector>
+
+namespace attn {
+
+/// The formula of value `result` that a region yields; `arguments` are the
+/// names of the region's arguments. Long formulas end in "...".
+std::string formulaOf(mlir::Region &region, unsigned result,
+                      const std::vector<std::string> &arguments);
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_FORMULA_H

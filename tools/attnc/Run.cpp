@@ -1,0 +1,164 @@
+//===- Run.cpp - attnc run ------------------------------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Problem.h"
+#include "runtime/Kernel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+using namespace attn;
+
+namespace {
+struct RunOptions {
+  std::string spec, specName;
+  std::vector<std::string> in, out;
+  Options options;
+};
+} // namespace
+
+/// The type that a result is stored with: o has that of the query's input, the
+/// reference keeps float64 where it was given that.
+static Type typeOf(const std::string &result, const GivenInputs &inputs,
+                   const std::string &query, bool reference) {
+  if (result == "argmax")
+    return Type::i32;
+  const Array *array = inputs.find(query);
+  Type type = array ? array->type : Type::f32;
+  if (result == "o")
+    return type;
+  return reference && type == Type::f64 ? Type::f64 : Type::f32;
+}
+
+/// A line of figures for a result that goes to no file.
+static void summarise(const std::string &name, const Array &array) {
+  double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
+  for (int64_t n = 0; n < array.size(); ++n) {
+    double x = 0;
+    switch (array.type) {
+    case Type::f64:
+      x = array.data<double>()[n];
+      break;
+    case Type::i32:
+      x = array.data<int32_t>()[n];
+      break;
+    case Type::f32:
+      x = array.data<float>()[n];
+      break;
+    default:
+      fmt::print("{} ({}) {}\n", name, fmt::join(array.shape, ", "),
+                 nameOf(array.type));
+      return;
+    }
+    low = std::min(low, x);
+    high = std::max(high, x);
+    sum += x;
+  }
+  fmt::print("{} ({}) {}", name, fmt::join(array.shape, ", "),
+             nameOf(array.type));
+  if (array.size())
+    fmt::print(": min {:.6g}, mean {:.6g}, max {:.6g}", low, sum / array.size(),
+               high);
+  fmt::print("\n");
+}
+
+static int run(const RunOptions &given) {
+  checkTarget(given.options.target);
+  checkThreads(given.options.threads);
+  // Everything about the command line first, then the spec, then the arrays.
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const std::string &text : given.out) {
+    auto [name, file] = splitAssignment(text, "--out");
+    for (const auto &[other, otherFile] : files) {
+      if (other == name)
+        throw UsageError(fmt::format("--out {}: given twice", name));
+      if (otherFile == file)
+        throw UsageError(
+            fmt::format("--out {}: {} is written twice", name, file));
+    }
+    files.emplace_back(name, file);
+  }
+  Kernel kernel =
+      Compiler(given.options).compileFile(given.spec, given.specName);
+  const std::vector<std::string> &results = kernel.results();
+  for (const auto &[name, file] : files)
+    if (std::find(results.begin(), results.end(), name) == results.end())
+      throw Error(fmt::format("there is no output '{}'; {} returns {}", name,
+                              kernel.name(), fmt::join(results, ", ")));
+  GivenInputs inputs(given.in);
+  std::vector<Argument> arguments = inputs.arguments();
+
+  Kernel::Impl &impl = kernel.getImpl();
+  std::vector<std::vector<int64_t>> shapes = impl.shapesOf(arguments);
+  std::string query = rolesOf(impl.signature).query;
+  std::vector<Array> arrays;
+  for (size_t n = 0; n < results.size(); ++n)
+    arrays.emplace_back(
+        typeOf(results[n], inputs, query, given.options.target == "reference"),
+        shapes[n]);
+  std::vector<Output> outputs;
+  for (size_t n = 0; n < results.size(); ++n)
+    outputs.push_back({results[n], arrays[n].view()});
+  // Opened before the work, so that a wrong place is known at once.
+  std::vector<PendingFile> pending;
+  for (const auto &[name, file] : files)
+    pending.emplace_back(file);
+
+  kernel(arguments, outputs);
+
+  auto arrayOf = [&](const std::string &name) -> const Array & {
+    return arrays[std::find(results.begin(), results.end(), name) -
+                  results.begin()];
+  };
+  for (size_t n = 0; n < files.size(); ++n)
+    pending[n].write(formatNpy(arrayOf(files[n].first)));
+  for (PendingFile &file : pending)
+    file.commit();
+  if (files.empty())
+    for (size_t n = 0; n < results.size(); ++n)
+      summarise(results[n], arrays[n]);
+  return 0;
+}
+
+void attn::addRun(CLI::App &app, Action &action) {
+  CLI::App *verb =
+      app.add_subcommand("run", "Run a spec on arrays in .npy files");
+  auto given = std::make_shared<RunOptions>();
+  verb->add_option("SPEC", given->spec, "a .attn or .mlir file")->required();
+  verb->add_option(
+          "--in", given->in,
+          "NAME=FILE.npy or NAME=NUMBER: an input, a parameter, key_lengths, "
+          "query_lengths or offset")
+      ->allow_extra_args(false);
+  verb->add_option("--out", given->out,
+                   "NAME=FILE.npy: where a result goes; without any, figures "
+                   "are printed")
+      ->allow_extra_args(false);
+  verb->add_option("--target", given->options.target,
+                   "cpu, or reference: float64, plain and slow")
+      ->capture_default_str();
+  verb->add_option("--threads", given->options.threads,
+                   "threads; 0: one a core")
+      ->capture_default_str();
+  verb->add_option("--march", given->options.level,
+                   "feature level: x86-64-v4, x86-64-v3, x86-64-v2; default: "
+                   "this machine's");
+  verb->add_option("--spec-name", given->specName,
+                   "the spec, where the file holds several");
+  verb->footer(
+      "Arrays are [N, n], [B, N, n] or [B, H, N, n]; a number stands for a "
+      "parameter "
+      "that is the\nsame everywhere.\n\nExample:\n"
+      "  attnc run examples/yat.attn --in q=q.npy --in k=k.npy --in v=v.npy "
+      "\\\n"
+      "      --in b_raw=0.3 --in eps_raw=-2 --out o=o.npy --out mass=mass.npy");
+  verb->callback(
+      [given, &action] { action = [given] { return run(*given); }; });
+}
