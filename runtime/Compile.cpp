@@ -13,9 +13,10 @@
 
 #include "attn/attn.h"
 #include "dialect/attn/Attn.h"
+#include "dialect/spec/Importer.h"
+#include "lowering/Passes.h"
 #include "lowering/Pipelines.h"
 
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <chrono>
@@ -28,50 +29,8 @@ using namespace mlir;
 // Compilation
 //===----------------------------------------------------------------------===//
 
-// Without threads of its own: contexts are many and their work is short.
-Compilation::Compilation() : context(MLIRContext::Threading::DISABLED) {
-  context.printOpOnDiagnostic(false);
-  registerImportDialects(context);
-}
-
-Compilation::~Compilation() = default;
-
-void Compilation::check(llvm::function_ref<LogicalResult()> work) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  LogicalResult result = failure();
-  {
-    SourceMgrDiagnosticHandler handler(sources, &context, stream);
-    result = work();
-  }
-  if (succeeded(result))
-    return;
-  while (!text.empty() && text.back() == '\n')
-    text.pop_back();
-  throw Error(text.empty() ? "internal: a pass failed without a diagnostic"
-                           : text);
-}
-
-std::shared_ptr<Compilation> Compilation::parse(std::string_view text,
-                                                std::string_view name,
-                                                std::string_view file) {
-  std::shared_ptr<Compilation> self(new Compilation());
-  self->sources.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(text),
-                                           llvm::StringRef(file)),
-      llvm::SMLoc());
-  self->check([&] {
-    self->module = importText(self->context, text, name, file);
-    return success(static_cast<bool>(self->module));
-  });
-  self->check([&] { return readSignature(*self->module, self->signature); });
-  return self;
-}
-
-OwningOpRef<ModuleOp> Compilation::specialisedModule(const StaticSizes &sizes) {
-  OwningOpRef<ModuleOp> clone = module->clone();
-  check([&] { return specialiseOn(attentionFunction(*clone), sizes); });
-  return clone;
+static void buildLicencePipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
 }
 
 static LogicalResult runPipeline(ModuleOp module,
@@ -82,6 +41,55 @@ static LogicalResult runPipeline(ModuleOp module,
 #endif
   build(pm);
   return pm.run(module);
+}
+
+// Without threads of its own: contexts are many and their work is short.
+Compilation::Compilation() : context(MLIRContext::Threading::DISABLED) {}
+
+Compilation::~Compilation() = default;
+
+[[noreturn]] static void fail(std::string text) {
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  throw Error(text.empty() ? "internal: a pass failed without a diagnostic"
+                           : text);
+}
+
+void Compilation::check(llvm::function_ref<LogicalResult()> work) {
+  DiagnosticText diagnostics(text, file, context);
+  if (failed(work()))
+    fail(diagnostics.take());
+}
+
+std::shared_ptr<Compilation> Compilation::parse(std::string_view text,
+                                                std::string_view name,
+                                                std::string_view file) {
+  std::shared_ptr<Compilation> self(new Compilation());
+  self->text = text;
+  self->file = file;
+  ParsedAttention parsed =
+      parseAttention(self->text, self->file, self->context);
+  if (!parsed)
+    fail(parsed.error);
+  self->module = std::move(parsed.module);
+  self->check([&] { return selectFunction(*self->module, name); });
+  self->check([&] { return readSignature(*self->module, self->signature); });
+  OwningOpRef<ModuleOp> licensed = self->module->clone();
+  self->check([&] { return runPipeline(*licensed, buildLicencePipeline); });
+  return self;
+}
+
+OwningOpRef<ModuleOp> Compilation::specialisedModule(const StaticSizes &sizes,
+                                                     int64_t *outputRow) {
+  OwningOpRef<ModuleOp> clone = module->clone();
+  check([&]() -> LogicalResult {
+    FailureOr<int64_t> row =
+        specialiseOn(attentionFunction(*clone), signature, sizes);
+    if (succeeded(row) && outputRow)
+      *outputRow = *row;
+    return row;
+  });
+  return clone;
 }
 
 OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
@@ -97,10 +105,7 @@ Compilation::specialise(const StaticSizes &sizes) {
   auto guard = lock();
   std::shared_ptr<Specialisation> result(
       new Specialisation(shared_from_this(), sizes));
-  result->module = specialisedModule(sizes);
-  attentionFunction(*result->module).walk([&](AttentionOp op) {
-    result->outputRow = op.getMappedRow(2).getLength();
-  });
+  result->module = specialisedModule(sizes, &result->outputRow);
   return result;
 }
 

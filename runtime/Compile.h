@@ -21,7 +21,6 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <mutex>
 
@@ -67,7 +66,8 @@ private:
 /// use.
 class Compilation : public std::enable_shared_from_this<Compilation> {
 public:
-  /// Parses a text, `.attn` or (where `file` ends so) `.mlir`; throws Error.
+  /// Parses a text of either kind and issues the licence, so that what cannot
+  /// be compiled is refused before there are arrays; throws Error.
   static std::shared_ptr<Compilation>
   parse(std::string_view text, std::string_view name, std::string_view file);
   ~Compilation();
@@ -88,7 +88,8 @@ public:
                                              const CpuLevel &level);
   /// A copy of the kernel's module at these sizes. Use it while holding the
   /// lock.
-  mlir::OwningOpRef<mlir::ModuleOp> specialisedModule(const StaticSizes &sizes);
+  mlir::OwningOpRef<mlir::ModuleOp>
+  specialisedModule(const StaticSizes &sizes, int64_t *outputRow = nullptr);
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex); }
 
 private:
@@ -100,13 +101,10 @@ private:
 
   std::mutex mutex;
   mlir::MLIRContext context;
-  llvm::SourceMgr sources; ///< the text, for carets
+  std::string text, file; ///< for diagnostics with source lines
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Signature signature;
 };
-
-/// The one attention function of a module.
-mlir::func::FuncOp attentionFunction(mlir::ModuleOp module);
 
 } // namespace attn::runtime
 

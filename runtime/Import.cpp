@@ -1,4 +1,4 @@
-//===- Import.cpp - texts to modules, modules to signatures ---------------===//
+//===- Import.cpp - attention functions and their signatures --------------===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,26 +7,15 @@
 
 #include "runtime/Import.h"
 
-#include "dialect/attn/Attn.h"
-#include "dialect/tile/Tile.h"
+#include "dialect/attn/Specialize.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/STLExtras.h"
+
+#include <optional>
 
 using namespace attn;
 using namespace attn::runtime;
 using namespace mlir;
-
-void runtime::registerImportDialects(MLIRContext &context) {
-  DialectRegistry registry;
-  registry.insert<AttnDialect, arith::ArithDialect, func::FuncDialect,
-                  math::MathDialect, memref::MemRefDialect>();
-  context.appendDialectRegistry(registry);
-  context.loadAllAvailableDialects();
-}
 
 static bool isAttention(func::FuncOp function) {
   return function.getNumArguments() != 0 &&
@@ -40,38 +29,31 @@ func::FuncOp runtime::attentionFunction(ModuleOp module) {
   return nullptr;
 }
 
-OwningOpRef<ModuleOp> runtime::importText(MLIRContext &context,
-                                          std::string_view text,
-                                          std::string_view name,
-                                          std::string_view file) {
-  auto place = FileLineColLoc::get(&context, llvm::StringRef(file), 1, 1);
-  OwningOpRef<ModuleOp> module =
-      parseSourceString<ModuleOp>(text, ParserConfig(&context), file);
-  if (!module)
-    return nullptr;
+LogicalResult runtime::selectFunction(ModuleOp module, llvm::StringRef name) {
   std::string names;
   unsigned count = 0;
   for (auto function :
-       llvm::make_early_inc_range(module->getOps<func::FuncOp>())) {
+       llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
     if (!isAttention(function))
       continue;
     names += (names.empty() ? "" : ", ") + function.getName().str();
-    if (name.empty() || function.getName() == llvm::StringRef(name))
+    if (name.empty() || function.getName() == name)
       ++count;
     else
       function.erase();
   }
   if (names.empty())
-    emitError(place)
-        << "there is no attention function in this module; its arguments "
-           "carry 'attn.arg'";
-  else if (count == 0)
-    emitError(place) << "there is no spec '" << llvm::StringRef(name)
-                     << "' here; there is " << names;
-  else if (count > 1)
-    emitError(place) << "there are several specs here: " << names
-                     << "; choose one by its name";
-  return count == 1 ? std::move(module) : nullptr;
+    return module.emitError(
+               "there is no attention function in this module; the "
+               "arguments of one carry '")
+           << kArgAttrName << "'";
+  if (count == 0)
+    return module.emitError("there is no spec '")
+           << name << "' here; there is " << names;
+  if (count > 1)
+    return module.emitError("there are several specs here: ")
+           << names << "; choose one by its name";
+  return success();
 }
 
 static LogicalResult readFormal(func::FuncOp function, unsigned index,
@@ -139,7 +121,43 @@ LogicalResult runtime::readSignature(ModuleOp module, Signature &signature) {
   return success();
 }
 
-LogicalResult runtime::specialiseOn(func::FuncOp function,
-                                    const StaticSizes &sizes) {
-  return success();
+FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
+                                         const Signature &signature,
+                                         const StaticSizes &sizes) {
+  auto lookUp = [](const auto &list, const std::string &name) {
+    for (const auto &[key, extent] : list)
+      if (key == name)
+        return extent;
+    return ShapedType::kDynamic;
+  };
+  SmallVector<SmallVector<int64_t>> extents;
+  std::optional<unsigned> output;
+  for (auto [index, formal] : llvm::enumerate(signature.formals)) {
+    extents.emplace_back();
+    if (formal.kind <= FormalKind::Value)
+      extents.back().push_back(lookUp(sizes.rows, formal.name));
+    for (const Axis &axis : formal.axes)
+      extents.back().push_back(axis.kind == Axis::Named
+                                   ? lookUp(sizes.variables, axis.name)
+                                   : ShapedType::kDynamic);
+    if (formal.kind == FormalKind::Output && formal.name == "o")
+      output = index;
+  }
+  if (failed(specialize(function, extents)))
+    return failure();
+  AttentionOp attention;
+  function.walk([&](AttentionOp op) { attention = op; });
+  RowType row = attention.getMappedRow(2);
+  if (!row.hasStaticLength())
+    return attention.emitError(
+        "the length of the rows of v does not follow from the "
+        "sizes given");
+  if (output) { // known only now that the types of v's map are
+    SmallVector<Type> types(function.getArgumentTypes());
+    types[*output] = withLastExtents(cast<MemRefType>(types[*output]),
+                                     row.getLength(), /*contiguous=*/true);
+    if (failed(specialize(function, types)))
+      return failure();
+  }
+  return row.getLength();
 }

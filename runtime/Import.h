@@ -1,11 +1,12 @@
-//===- Import.h - texts to modules, modules to signatures -------*- C++ -*-===//
+//===- Import.h - attention functions and their signatures ------*- C++ -*-===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// All failures are diagnostics on the context.
+// What the runtime reads off a parsed module. All failures are diagnostics on
+// the context.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,33 +17,24 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
-
-#include <string_view>
 
 namespace attn::runtime {
 
-/// Loads the dialects that a kernel's module is written in, and what the passes
-/// ask of the registry.
-void registerImportDialects(mlir::MLIRContext &context);
+/// Leaves one attention function in a module: the one of that name, or the only
+/// one.
+mlir::LogicalResult selectFunction(mlir::ModuleOp module, llvm::StringRef name);
 
-/// Reads a text, of MLIR where `file` ends in `.mlir`, else of specs. The
-/// module that is returned has one attention function: the one of that name, or
-/// the only one.
-mlir::OwningOpRef<mlir::ModuleOp> importText(mlir::MLIRContext &context,
-                                             std::string_view text,
-                                             std::string_view name,
-                                             std::string_view file);
+/// The one attention function of a module, after `selectFunction`.
+mlir::func::FuncOp attentionFunction(mlir::ModuleOp module);
 
 /// Reads the #attn.arg attributes of the attention function.
 mlir::LogicalResult readSignature(mlir::ModuleOp module, Signature &signature);
 
-/// The one attention function of a module that `importText` made.
-mlir::func::FuncOp attentionFunction(mlir::ModuleOp module);
-
-/// Makes the sizes part of the types of an attention function.
-mlir::LogicalResult specialiseOn(mlir::func::FuncOp function,
-                                 const StaticSizes &sizes);
+/// Makes the sizes part of the types of an attention function. Returns the
+/// length of the rows of o.
+mlir::FailureOr<int64_t> specialiseOn(mlir::func::FuncOp function,
+                                      const Signature &signature,
+                                      const StaticSizes &sizes);
 
 } // namespace attn::runtime
 

@@ -1,0 +1,181 @@
+//===- KernelTest.cpp - the public interface ------------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/attn.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace attn;
+
+namespace {
+
+/// What an Error says about compiling a text.
+std::string errorOf(std::string_view text, std::string_view name = {}) {
+  try {
+    Compiler().compile(text, name, "k.attn");
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// kappa = exp(q k): o is (e v0 + v1) / (e + 1) for q = (1), k = (1, 0).
+class KernelTest : public ::testing::TestWithParam<const char *> {
+protected:
+  Kernel compile(std::string_view text) {
+    Options options;
+    options.target = GetParam();
+    options.threads = 1;
+    return Compiler(options).compile(text);
+  }
+};
+
+TEST_P(KernelTest, ComputesAWeightedMean) {
+  Kernel kernel = compile(
+      "attention f(q, k, v) { kappa = exp(dot(q, k)); return o, mass }");
+  EXPECT_EQ(kernel.name(), "f");
+  EXPECT_EQ(kernel.results(), (std::vector<std::string>{"o", "mass"}));
+  float q[] = {1}, k[] = {1, 0}, v[] = {3, 30, 5, 50}, o[2], mass[1];
+  std::vector<Argument> arguments = {
+      {"q", {q, {1, 1}}}, {"k", {k, {2, 1}}}, {"v", {v, {2, 2}}}};
+  EXPECT_EQ(kernel.shapeOf("o", arguments), (std::vector<int64_t>{1, 2}));
+  kernel(arguments, {{"mass", {mass, {1}}}, {"o", {o, {1, 2}}}});
+  double e = std::exp(1.0);
+  EXPECT_NEAR(o[0], (3 * e + 5) / (e + 1), 1e-5);
+  EXPECT_NEAR(o[1], (30 * e + 50) / (e + 1), 1e-4);
+  EXPECT_NEAR(mass[0], e + 1, 1e-5);
+}
+
+TEST_P(KernelTest, ManyThreadsAndManySizes) {
+  Kernel kernel = compile(
+      "attention f(q, k, v; s) { kappa = exp(s * dot(q, k)); mask = causal }");
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(8, 0);
+  for (int t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      int64_t d = 1 + t % 3, n = 4 + t; // three specialisations, used by turns
+      std::vector<float> q(n * d, 0.0f), v(n), o(n);
+      for (int64_t j = 0; j < n; ++j)
+        v[j] = j + t;
+      for (int repeat = 0; repeat < 5; ++repeat) {
+        kernel({{"q", {q.data(), {n, d}}},
+                {"k", {q.data(), {n, d}}},
+                {"v", {v.data(), {n, 1}}},
+                {"s", 0.5}},
+               {{"o", {o.data(), {n, 1}}}});
+        for (int64_t i = 0; i < n;
+             ++i) // all weights are 1: the mean of 0..i, plus t
+          wrong[t] += std::fabs(o[i] - (i / 2.0 + t)) > 1e-5;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(8, 0));
+}
+
+TEST_P(KernelTest, NothingIsWrittenWhereSomethingDoesNotFit) {
+  Kernel kernel =
+      compile("attention f(q, k, v; b >= 0) { kappa = exp(dot(q, k)) + b }");
+  float x[] = {1, 2}, o[] = {-7, -7};
+  auto call = [&](std::vector<int64_t> k, double b) {
+    kernel({{"q", {x, {2, 1}}}, {"k", {x, k}}, {"v", {x, {2, 1}}}, {"b", b}},
+           {{"o", {o, {2, 1}}}});
+  };
+  EXPECT_THROW(call({2, 1}, -1), Error);
+  EXPECT_THROW(call({1, 2}, 1), Error); // one key, and rows of unequal length
+  EXPECT_THROW(call({1, 1}, 1), Error);
+  EXPECT_EQ(o[0], -7);
+  EXPECT_EQ(o[1], -7);
+  call({2, 1}, 1);
+  EXPECT_NE(o[0], -7);
+}
+
+TEST_P(KernelTest, UnequalRowsAreAnError) {
+  Kernel kernel = compile("attention f(q, k, v) { kappa = exp(dot(q, k)) }");
+  float x[8] = {}, o[4];
+  try {
+    kernel({{"q", {x, {2, 3}}}, {"k", {x, {2, 4}}}, {"v", {x, {2, 1}}}},
+           {{"o", {o, {2, 1}}}});
+    FAIL() << "rows of 3 and 4 have no inner product";
+  } catch (const Error &error) {
+    // The place of `dot` in the text, and the line.
+    EXPECT_NE(std::string(error.what()).find("<text>:1:"), std::string::npos)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find("kappa = exp(dot(q, k))"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_P(KernelTest, EmptyArrays) {
+  Kernel kernel = compile("attention f(q, k, v) { kappa = exp(dot(q, k)) }");
+  float q[] = {1, 2}, o[] = {-7, -7};
+  Tensor none(nullptr, Type::f32, {0, 1});
+  kernel({{"q", {q, {2, 1}}}, {"k", none}, {"v", none}}, {{"o", {o, {2, 1}}}});
+  EXPECT_EQ(o[0], 0); // no key is visible (S3)
+  EXPECT_EQ(o[1], 0);
+  kernel({{"q", none}, {"k", {q, {2, 1}}}, {"v", {q, {2, 1}}}}, {{"o", none}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, KernelTest,
+                         ::testing::Values("reference", "cpu"),
+                         [](const auto &info) {
+                           return std::string(info.param);
+                         });
+
+TEST(CompilerTest, Options) {
+  auto message = [](const Options &options) -> std::string {
+    try {
+      Compiler compiler(options);
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message({"gpu", "", 0}),
+            "there is no target 'gpu'; known targets are cpu, reference");
+  EXPECT_EQ(
+      message({"cpu", "x86-64-v9", 0}),
+      "there is no feature level 'x86-64-v9'; known levels are x86-64-v4, "
+      "x86-64-v3, x86-64-v2");
+  EXPECT_EQ(message({"cpu", "", -1}), "a call cannot use -1 threads");
+}
+
+TEST(CompilerTest, ErrorsHaveTheirPlace) {
+  EXPECT_EQ(errorOf("attention f(q, k, v) {\n  kappa = exp(dot(q, x))\n}")
+                .substr(0, 20),
+            "k.attn:2:19: error: ");
+  // S7 is refused at once, not at the first call.
+  EXPECT_NE(errorOf("attention f(q, k, v) { kappa = dot(q, k) }")
+                .find("allow signed"),
+            std::string::npos);
+}
+
+TEST(CompilerTest, SpecsAreChosenByName) {
+  const char *two = "attention f(q, k, v) { kappa = exp(dot(q, k)) }\n"
+                    "attention g(q, k, v) { kappa = exp(-sqdist(q, k)) }\n";
+  EXPECT_EQ(Compiler().compile(two, "g").name(), "g");
+  EXPECT_NE(
+      errorOf(two).find("there are several specs here: f, g; choose one by its "
+                        "name"),
+      std::string::npos);
+  EXPECT_NE(errorOf(two, "h").find("there is no spec 'h' here; there is f, g"),
+            std::string::npos);
+}
+
+TEST(CompilerTest, MissingFile) {
+  try {
+    Compiler().compileFile("no/such.attn");
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(), "no/such.attn: error: cannot read this file");
+  }
+}
+
+} // namespace
