@@ -7,6 +7,7 @@
 
 #include "dialect/spec/Lexer.h"
 
+#include <algorithm>
 #include <cstdio>
 
 using namespace attn;
@@ -44,7 +45,7 @@ Token Lexer::make(Token::Kind kind, size_t end) {
   token.begin = position;
   token.end = end;
   token.place = {line, static_cast<uint32_t>(position - lineBegin + 1),
-                 static_cast<uint32_t>(end - position)};
+                 static_cast<uint32_t>(std::max<size_t>(end - position, 1))};
   position = end;
   return token;
 }

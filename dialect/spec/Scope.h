@@ -96,7 +96,7 @@ private:
   size_t current = 0; ///< the statement that is being evaluated
   Values top;         ///< the values of its expressions
   unsigned calls = 0; ///< functions that are being evaluated
-  size_t steps = 0;   ///< expressions evaluated in all
+  size_t steps = 0;   ///< expressions evaluated inside functions
   /// Results of functions: arguments to value, until a role changes.
   std::map<std::pair<const Entry *, std::vector<NodeId>>, NodeId> results;
 };

@@ -1,0 +1,487 @@
+//===- RulesTest.cpp - the nine rules of the language ---------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Rule by rule, what is fine and what is refused; what a fine spec means is
+// tested on the dialect (the .attn files here).
+//
+//===----------------------------------------------------------------------===//
+
+#include "SpecTestHelpers.h"
+
+using namespace attn;
+
+// 1. Types and sides.
+TEST(Rules, TypesAndSides) {
+  expectFine(kernel("dot(q * 2, k) + sqdist(unit(q), unit(k)) + i - j + head"));
+  expectFine(kernel("dot(q, q) * sqdist(k, k)"));
+  expectFine(with("q = q * i + unit(q) / dot(q, q); k = k * j"));
+  std::string pair = "a query row and a key row make no row; only 'dot' and "
+                     "'sqdist' pair them, as in 'dot(q, k)'";
+  expectError({kernel("dot(@q + k, q)"), pair});
+  expectError({kernel("dot(@concat(q, k), q)"), pair});
+  expectError({kernel("dot(@outer(k, q), q)"), pair});
+  expectError({kernel("dot(@where(1 < 2, q, k), q)"), pair});
+  expectError(
+      {kernel("dot(@q * j, k)"),
+       "a row of the query side takes no scalar that depends on the key; "
+       "scale the result of 'dot' or 'sqdist' instead"});
+  expectError(
+      {kernel("dot(q, @rope(k, i))"),
+       "a row of the key side takes no scalar that depends on the query; "
+       "scale the result of 'dot' or 'sqdist' instead"});
+  std::string rows =
+      "; rows are q, k, v, inputs, and parameters with one size axis";
+  expectError({kernel("@dot(q, 3)"), "'dot' takes rows, not an int" + rows});
+  expectError(
+      {kernel("@sqdist(1.5, k)"), "'sqdist' takes rows, not a real" + rows});
+  expectError({kernel("dot(@unit(causal), k)"),
+               "'unit' takes rows, not a condition" + rows});
+  expectError({kernel("dot(@concat(q, i), k)"),
+               "'concat' takes rows, not an int" + rows});
+  expectError({kernel("dot(@outer(q, i), k)"),
+               "'outer' takes rows, not an int" + rows});
+  expectError({kernel("dot(@power(i, 2), k)"),
+               "'power' takes rows, not an int" + rows});
+  expectError({kernel("@dim(i)"), "'dim' takes rows, not an int" + rows});
+  expectError({kernel("dot(q, @rope(k, q))"),
+               "the position of 'rope' is a number, "
+               "not a row; write 'rope(q, i)' or 'rope(k, j)'"});
+  expectError({kernel("@causal + 1"),
+               "'+' takes numbers, not a condition; write "
+               "'where(condition, 1, 0)'"});
+  expectError({kernel("@exp(i < j)"),
+               "'exp' takes numbers, not a condition; write "
+               "'where(condition, 1, 0)'"});
+  expectError(
+      {kernel("where(@1 and causal, 1, 0)"),
+       "'and' takes conditions, not an int; compare it with something, as "
+       "in 'x != 0'"});
+  expectError(
+      {kernel("where(@not q, 1, 0)"),
+       "'not' takes conditions, not a row; compare it with something, as in "
+       "'x != 0'"});
+  expectError(
+      {kernel("@where(i, 1, 0)"),
+       "the first argument of 'where' takes conditions, not an int; compare "
+       "it with something, as in 'x != 0'"});
+  expectError(
+      {kernel("where(@q < 1, 1, 0)"),
+       "comparisons take numbers, not a row; compare scalars, or use relu, "
+       "min and max on rows"});
+  expectError({kernel("where(@causal == causal, 1, 0)"),
+               "comparisons take numbers, not a condition"});
+}
+
+// 2. Reserved words.
+TEST(Rules, ReservedWords) {
+  expectFine("attention dim(q, k, v) { kappa = 1 }"); // spec names are free
+  expectFine(kernel("mass + o + delta", "mass, o, delta"));
+  expectFine(with("return max, argmax; normalize = mass(floor = 1)"));
+  expectError(
+      {"attention bad1(q, k, v; @dim[head]) { kappa = 1 }",
+       "'dim' is reserved, it is the length of a row; choose another name "
+       "for the parameter"});
+  expectError(
+      {"attention t(q, k, @exp) {}",
+       "'exp' is reserved, it is a built-in function; choose another name "
+       "for the input"});
+  expectError({with("@causal = 1"),
+               "'causal' is reserved, it is a mask; choose "
+               "another name for the value"});
+  expectError({with("@exp(x) = x"),
+               "'exp' is reserved, it is a built-in function; "
+               "choose another name for the function"});
+  expectError({with("f(@i) = i"),
+               "'i' is reserved, it is the position of the query; "
+               "choose another name for the argument"});
+  expectError({kernel("1", "b[@dim]"),
+               "'dim' is reserved, it is the length of a row; "
+               "choose another name for the size"});
+  expectError({kernel("1", "b[@k]"),
+               "'k' is the row of a role; choose another name for the size"});
+  expectError({kernel("1", "@q"),
+               "'q' is the row of a role; choose another name for "
+               "the parameter"});
+  expectError({kernel("1", "@offset"),
+               "'offset' is an argument that every attention "
+               "has; choose another name for the parameter"});
+  expectError({kernel("@exp"), "'exp' is a function; write 'exp(...)'"});
+  expectError(
+      {kernel("@window"), "'window' is a function; write 'window(...)'"});
+  expectError({kernel("@causal(3)"),
+               "'causal' is a mask and takes no arguments; write 'causal'"});
+  expectError({kernel("@signed"), "'signed' is reserved, it is the word of a "
+                                  "statement, and has no value"});
+  // Every index clamps to its axis; k is a row, never an index; dim is q's
+  // length.
+  expectFine(
+      kernel("b[i - j] + c[nk, head] + dim + dim(k)", "b[-3:M], c[nk, M]"));
+  expectError({kernel("@b[k]", "b[4:5]"),
+               "an index is an int, not a row; write i or j for a position"});
+  expectError({kernel("@b[1.5]", "b[4:5]"),
+               "an index is an int, not a real; write 'floor(...)'"});
+  expectError(
+      {"attention t(x, v) { a = @dim; q = x; k = x; kappa = 1 }",
+       "'dim' is the length of q, which is not known here; write 'dim(x)' "
+       "for the length of another row"});
+  expectFine("attention t(x, v) { a = dim(x); q = x; k = x; kappa = a }");
+}
+
+// 3. Roles and names.
+TEST(Rules, RolesAndNames) {
+  expectFine("attention t(x) { q = x * 2; k = x; v = x; kappa = dot(q, k) }");
+  expectFine("attention t(q, k) { v = k; kappa = dot(q, k) }");
+  expectFine(with("q = unit(q); q = rope(q, i); k = rope(k, j); v = v * j"));
+  expectFine(
+      "attention t(x, k, v; W[D, D]) { q = x * W; q = q + x; kappa = 1 }");
+  expectError({with("q = @3"), "'q' is a row, and this is an int"});
+  expectError(
+      {with("q = @q * j"),
+       "a row of the query side takes no scalar that depends on the key; "
+       "scale the result of 'dot' or 'sqdist' instead"});
+  expectError(
+      {"attention t(x, y; a) { q = x * @j; k = x; v = y; kappa = 1 }",
+       "q is of the query side and cannot depend on the key; it may use 'i' "
+       "and inputs that are not k or v"});
+  std::string key =
+      " is of the key side and cannot depend on the query; it may use "
+      "'j' and inputs that are not q";
+  expectError({"attention t(q, v) { k = @q; kappa = 1 }", "k" + key});
+  expectError(
+      {"attention t(q, k, x) { s = x * i; v = @s; kappa = 1 }", "v" + key});
+  expectError(
+      {with("q = @a", "a[d]"),
+       "'q' comes from no input; a role is made from one input, as in 'q = x "
+       "* W'"});
+  expectError(
+      {"attention t(x, y, v) { q = @x + y; k = x; kappa = 1 }",
+       "'q' comes from two inputs; a role is made from one, concatenate them "
+       "beforehand"});
+  expectError(
+      {"attention @t(q, v) { kappa = 1 }",
+       "'t' has no k: no input is called 'k' and it is not assigned; write "
+       "'k = ...'"});
+  expectError(
+      {"attention t(x, v) { a = @q; q = x }",
+       "'q' is not known here: no input has this name and it is not assigned "
+       "above; write 'q = ...' first"});
+  expectError(
+      {"attention t(q, k, @x) { v = k; kappa = 1 }",
+       "the input 'x' is not used; assign it to q, k or v, or remove it"});
+  expectError(
+      {"attention t(q, k, v, @x) { kappa = 1 }",
+       "an attention has at most three inputs; parameters stand after a ';'"});
+  // Other names: once, before use.
+  std::string below =
+      "' is defined further down, or by itself; define it before it "
+      "is used";
+  expectError({with("a = @b; b = 1"), "'b" + below});
+  expectError({with("a = @a + 1"), "'a" + below});
+  expectError({with("f(x) = @f(x)"), "'f" + below});
+  expectError({"attention t(q, k, v) { kappa = @a; a = 1 }", "'a" + below});
+  expectError({with("a = 1; @a = 2"),
+               "'a' is defined twice; choose another name for the value"});
+  expectError({with("@b = 2", "b"),
+               "'b' is defined twice; choose another name for the value"});
+  expectError({kernel("1", "b, c[@b]"),
+               "'b' is defined twice; choose another name for the size"});
+  expectError({with("a = @sqroot(3)"),
+               "unknown function 'sqroot'; did you mean "
+               "'sqrt'?"});
+  expectError(
+      {with("a = @esp", "eps"), "unknown name 'esp'; did you mean 'exp'?"});
+  expectError({with("f(x) = @y"), "unknown name 'y'"});
+  expectError({kernel("@b[1]"), "unknown name 'b'"});
+  expectError({kernel("@q[1]"),
+               "'q' has no indices; only parameters with axes do, as "
+               "in 'bias[i - j]'"});
+}
+
+// 4. What kappa and the mask see.
+TEST(Rules, KappaAndMask) {
+  expectFine("attention t(q, k, v) { kappa = dot(q, k); q = unit(q) }");
+  expectFine(
+      with("mask = causal and (window(3, 0) or doc[i] == doc[j] or head == 2)",
+           "doc[batch, nk]: int"));
+  expectFine(with("mask = none; n = dim(q); q = unit(q)"));
+  expectFine("attention t(q, k, v; W[D, d]) { c = dim; q = q * W; k = k * W\n"
+             "kappa = dot(q, k) / c }");
+  expectError({kernel("@i < j"),
+               "kappa is a real, and this is a condition; write "
+               "'where(condition, 1, 0)'"});
+  expectError({kernel("@q"),
+               "kappa is a real, and this is a row; pair rows with "
+               "'dot' or 'sqdist'"});
+  expectError(
+      {kernel("dot(@v, k)"),
+       "kappa sees q and k, not v; for the same data under both names, write "
+       "'k = x; v = x'"});
+  expectError({"attention t(x, v) { q = x; k = x; kappa = dot(q, @x) }",
+               "kappa sees the rows q and k, not inputs; write q or k"});
+  expectError(
+      {"attention t(q, k, v) { s = dot(q, k); q = unit(q); kappa = exp(@s) }",
+       "kappa sees the rows as last assigned, and this was made from an older "
+       "one; define it after the last assignment of q and k"});
+  expectError({with("mask = @i - j"),
+               "a mask is a condition, and this is an int; "
+               "compare it with something, as in 'j <= i'"});
+  expectError(
+      {with("mask = dot(@q, k) > 0"),
+       "a mask sees positions, parameters, batch and head, never rows; put it "
+       "into kappa with 'where'"});
+  expectError(
+      {"attention @t(q, k, v) { }", "'t' has no kernel; write 'kappa = ...'"});
+  expectError({kernel("1\n @kappa = 2"), "'kappa' is given twice; keep one"});
+  expectError(
+      {with("mask = none; @mask = none"), "'mask' is given twice; keep one"});
+}
+
+// 5. Numbers.
+TEST(Rules, Numbers) {
+  expectFine(with(
+      "mask = i // 3 == j % 2 and i // W < -7 // -2 and (i + 1) // (W * 2) "
+      "> 0 and i // nk < nq and j % dim == 0 and j // dim(k) == floor(1.5)",
+      "W: int > 0"));
+  for (const char *bound : {"> 0", ">= 1", "< 0", "<= -1", "!= 0", "== 3"})
+    expectFine(with("mask = i // W < 3", std::string("W: int ") + bound));
+  expectFine(kernel("b[i // n] + x^2 + x^-1 + 2^0.5 + b[abs(i - j)^2]",
+                    "b[0:9], n: int > 0, x"));
+  for (const char *bound : {"", ">= 0", "> -1", "<= 0", "< 1", "!= 1", "== 0"})
+    expectError(
+        {with("mask = @i // W < 3", std::string("W: int ") + bound),
+         "the divisor of '//' may be zero; declare a bound that excludes it, "
+         "as in 'W: int > 0'"});
+  expectError(
+      {with("mask = @i % (i - j) == 0"),
+       "the divisor of '%' may be zero; divide by a constant, by nq, nk or "
+       "dim, or by a parameter declared as in 'w: int > 0'"});
+  expectError({with("mask = @i % (2 - 2) == 0"), "the divisor of '%' is zero"});
+  expectError({kernel("@1.5 // 2"),
+               "'//' takes ints, not a real; write 'floor(a / b)'"});
+  expectError({kernel("@q % 2"),
+               "'%' takes ints, not a row; write 'a - b * floor(a / "
+               "b)'"});
+  expectError({kernel("@(-2)^0.5"),
+               "the base of '^' is negative and the exponent is no "
+               "constant integer; write an integer exponent"});
+  expectError({kernel("dot(@2^q, k)"), "an exponent is a number, not a row"});
+  expectError(
+      {kernel("@9223372036854775807 + 1"),
+       "this integer does not fit in 64 bits; write a real, as in '1e20'"});
+  expectError({kernel("dot(q * @floor(q), k)"),
+               "'floor' makes an int and takes no "
+               "row"});
+  expectError(
+      {kernel("1", "n: int @> 0.5"), "the bound of an int is an integer"});
+}
+
+// 6. Rows, scalars and matrices.
+TEST(Rules, RowsAndMatrices) {
+  expectFine(kernel("dot(q * k0 + 1, exp(k * W) / 2)", "k0[d], W[head, d, d]"));
+  expectFine(kernel("dot(q + E[i], k * T[j, 3])", "E[nq, d], T[nk, M, d, d]"));
+  expectError({kernel("dot(@W * q, k)", "W[d, d]"),
+               "a matrix times a row; the row stands on the left, 'x * W'"});
+  expectError(
+      {kernel("@dot(q, k) * W", "W[d, d]"),
+       "'*' does not take a matrix; a matrix is multiplied from the left by a "
+       "row, 'x * W'"});
+  expectError(
+      {kernel("dot(q + @W, k)", "W[head, d, e, f]"),
+       "'W' has 3 axes left, and a matrix has two; index the others, as in "
+       "'W[...]'"});
+  expectError(
+      {kernel("dot(q, @n)", "n[d]: int"),
+       "'n' is an array of ints and rows are real; index it, as in 'n[j]', or "
+       "declare it real"});
+  expectError(
+      {kernel("dot(q, @a)", "a[d, head]"),
+       "the axis 'head' of 'a' stands behind those of the row or matrix; "
+       "declare it first"});
+  expectError(
+      {kernel("@b", "b[-1:1]"), "'b' is an array; index it, as in 'b[i - j]'"});
+  expectError(
+      {kernel("@b", "b[nk]"), "'b' is an array; index it, as in 'b[j]'"});
+  expectError({kernel("@b[1]", "b[d, nk]"),
+               "'b' has an axis of positions left; index it"});
+  expectError(
+      {kernel("@b[1, 2]", "b[head, nk]"),
+       "'b' has 1 axes to index, not 2; head, kv_head and batch are never "
+       "written"});
+  expectError(
+      {kernel("dot(@power(q, i), k)"),
+       "the degree of 'power' is a constant integer from 1 to 64; '^' raises "
+       "every coordinate"});
+}
+
+// 7. Axes and heads.
+TEST(Rules, AxesAndHeads) {
+  expectFine(kernel("a + b + head + kv_head", "a[head], b[kv_head, batch]"));
+  expectFine(
+      with("q = q * a; k = k * b; k = k * kv_head", "a[head], b[kv_head]"));
+  std::string head = "a key has no query head; write 'kv_head', or declare the "
+                     "parameter with '[kv_head]'";
+  expectError({with("k = k * @a", "a[head]"), head});
+  expectError({with("v = v * @head"), head});
+  expectError({kernel("1", "b[head, @head]"), "the axis 'head' stands twice"});
+  expectError({kernel("1", "b[@3:2]"),
+               "this table is empty; write the smaller edge "
+               "first, as in '-128:128'"});
+  expectError({kernel("1", "b[@-M:K]"),
+               "the size 'M' follows from no axis; give a "
+               "parameter the axis 'M'"});
+  expectError({kernel("1", "b[@M:M]"),
+               "the size 'M' follows from no axis; give a "
+               "parameter the axis 'M'"});
+  expectError({kernel("1", "b[1:2,1:2,1:2,1:2,1:2,1:2,1:2,1:2,@1:2]"),
+               "a parameter has at most 8 axes"});
+}
+
+// 8. is about where row maps run; see the schedule. 9. One error, the first.
+TEST(Rules, FirstErrorOnly) {
+  expectError({with("a = @unknown1; b = unknown2"), "unknown name 'unknown1'"});
+}
+
+TEST(Rules, Functions) {
+  expectFine(
+      with("f(x) = x + 1; g(x, y) = f(x) * f(y); a = g(1, 2); q = f(q)"));
+  expectError({with("f(x, @x) = x"),
+               "two arguments are called 'x'; choose another name"});
+  expectError({with("f(x) = x; a = @f(1, 2)"), "'f' takes 1 arguments, not 2"});
+  expectError({with("f(x) = x; a = f(@x = 2)"),
+               "the arguments of 'f' have no names; write them in order"});
+  expectError({with("f(x) = x; a = @f"), "'f' is a function; write 'f(...)'"});
+  expectError(
+      {with("f(x) = @x(2); a = f(1)"),
+       "'x' is an argument, not a function; to multiply, write 'x * (...)'"});
+  expectError({kernel("@b(2)", "b"),
+               "'b' is not a function; to multiply, write 'b * "
+               "(...)', to index, 'b[...]'"});
+  std::string tower = "f0(x) = x\n";
+  for (int n = 1; n <= 101; ++n)
+    tower +=
+        "f" + std::to_string(n) + "(x) = f" + std::to_string(n - 1) + "(x)\n";
+  std::optional<SpecError> error = firstError(with(tower + "a = f101(1)"));
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->message,
+            "more than 100 functions inside each other; write it with "
+            "fewer");
+  std::string parameters = "a0";
+  for (int n = 1; n <= 64; ++n)
+    parameters +=
+        ", " + std::string(n == 64 ? "@" : "") + "a" + std::to_string(n);
+  expectError({with("f(" + parameters + ") = 1"),
+               "a function has at most 64 arguments"});
+}
+
+TEST(Rules, BuiltinArguments) {
+  expectFine(kernel("dot(rope(q, i), rope(k, j, 500000, interleaved = 1))"));
+  expectError({kernel("@dot(q)"),
+               "'dot' does not take 1 arguments; write 'dot(q, k)'"});
+  expectError({kernel("@exp(1, 2)"),
+               "'exp' does not take 2 arguments; write 'exp(x)'"});
+  expectError({kernel("exp(@x = 2)"),
+               "'exp' has no argument called 'x'; write 'exp(x)'"});
+  std::string rope = "; write 'rope(x, i, base = 10000, interleaved = 0)'";
+  expectError(
+      {kernel("dot(@rope(q), k)"), "'rope' does not take 1 arguments" + rope});
+  expectError({kernel("dot(@rope(q, base = 2), k)"),
+               "'rope' needs a row and a position; write 'rope(x, i)'"});
+  expectError({kernel("dot(rope(q, i, @bass = 2), k)"),
+               "'rope' has no argument called 'bass'" + rope});
+  expectError(
+      {kernel("dot(rope(q, i, 2, @base = 2), k)"), "'base' is given twice"});
+  expectError(
+      {kernel("dot(@rope(q, i, base = 0), k)"),
+       "the base of 'rope' is a positive constant, as in 'base = 10000'"});
+  expectError({kernel("dot(@rope(q, i, interleaved = 2), k)"),
+               "'interleaved' is 0 or 1"});
+  expectError(
+      {with("mask = @prefix(1.5)"),
+       "'prefix' takes ints, not a real; declare the parameter as in 'w: int "
+       ">= 0'"});
+  expectError(
+      {with("mask = @window(w, 0)", "w"),
+       "'window' takes ints, not a real; declare the parameter as in 'w: int "
+       ">= 0'"});
+  expectFine(with("mask = document(ids)", "ids[batch, nk]: int"));
+  std::string ids = "declared as in 'ids[batch, nk]: int'";
+  expectError(
+      {with("mask = document(@3)"),
+       "'document' takes the name of a parameter with one axis of positions, " +
+           ids});
+  expectError(
+      {with("mask = document(@W)", "W[nk, d]"),
+       "'document' takes a parameter with one axis of positions, " + ids});
+  expectError({with("mask = document(@x)"), "unknown name 'x'"});
+}
+
+TEST(Rules, NormaliserAndResults) {
+  expectFine(
+      with("normalize = mass(sink = s * head, delta = 1, floor = d); return o, "
+           "mass, lse, max, argmax, entropy, weights",
+           "s[head], d"));
+  expectError({with("normalize = @sum"),
+               "unknown normaliser 'sum'; write 'mass' or "
+               "'none'"});
+  expectError({with("normalize = none(@delta = 1)"),
+               "without a denominator there is no 'delta'; write 'normalize = "
+               "mass(...)'"});
+  expectError(
+      {with("normalize = mass(@eps = 1)"),
+       "unknown term 'eps'; the denominator takes delta, floor and sink"});
+  expectError({with("normalize = mass(sink = 1, @sink = 2)"),
+               "'sink' is given twice; keep one"});
+  expectError({with("normalize = mass(sink = @q)"),
+               "'sink' is a number, and this is a "
+               "row"});
+  expectError(
+      {with("normalize = mass(sink = 2 * @i)"),
+       "'sink' is one number a head and sequence; it may use parameters, head "
+       "and batch"});
+  expectError(
+      {with("normalize = mass(floor = @-1)"),
+       "'floor' bounds the size of the denominator from below and is not "
+       "negative"});
+  expectError(
+      {with("return o, @mess"),
+       "unknown result 'mess'; did you mean 'mass'?; there are o, mass, lse, "
+       "max, argmax, entropy and weights"});
+  expectError({with("return o, @o"), "'o' is returned twice; keep one"});
+  expectError(
+      {with("@features = favor(m = 256)"),
+       "feature maps are not available yet: leave the line out to use the "
+       "exact kernel"});
+  expectError(
+      {with("features = @flavor(m = 256)"),
+       "unknown feature map 'flavor'; there are taylor, favor, rff, slay and "
+       "maclaurin"});
+}
+
+TEST(Rules, Expansion) {
+  // Names and functions share what they stand for.
+  std::string names = "a0 = x\n", functions = "f0(x) = exp(x)\n";
+  for (int n = 1; n <= 90; ++n) {
+    std::string here = std::to_string(n), before = std::to_string(n - 1);
+    names += "a" + here + " = a" + before + " + a" + before + "\n";
+    functions += "f" + here + "(x) = f" + before + "(x) * f" + before + "(x)\n";
+  }
+  std::vector<Spec> specs;
+  ASSERT_FALSE(
+      parseSpecs(with(names + functions + "b = f90(a90)", "x"), specs));
+  EXPECT_LT(checkSpec(specs[0]).graph().size(), 200u);
+  // What does not share is bounded.
+  std::string tower = "f0(x, y) = x + y\n";
+  for (int n = 1; n <= 60; ++n) {
+    std::string here = std::to_string(n), before = std::to_string(n - 1);
+    tower += "f" + here + "(x, y) = f" + before + "(x + " + here + ", y) + f" +
+             before + "(x, y * " + here + ")\n";
+  }
+  std::optional<SpecError> error =
+      firstError(with(tower + "b = f60(x, x)", "x"));
+  ASSERT_TRUE(error.has_value());
+  EXPECT_NE(error->message.find("write it with fewer"), std::string::npos);
+}
