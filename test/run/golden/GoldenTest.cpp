@@ -1,0 +1,102 @@
+//===- GoldenTest.cpp - every golden case on every target -----------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From the text of a spec through the importer, the binder and a target to the
+// expected arrays. ATTN_GOLDEN_THREADS sets the threads of a call.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GoldenCases.h"
+#include <cmath>
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+using namespace attn;
+using namespace attn::golden;
+
+namespace {
+
+const Suite &suite() {
+  static const Suite suite(ATTN_GOLDEN_FOLDER);
+  return suite;
+}
+
+Options on(const char *target) {
+  Options options;
+  options.target = target;
+  const char *threads = std::getenv("ATTN_GOLDEN_THREADS");
+  options.threads = threads ? std::atoi(threads) : 2;
+  return options;
+}
+
+std::string nameOf(const ::testing::TestParamInfo<Case> &info) {
+  std::string name = info.param.id;
+  for (char &c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c)))
+      c = c == '-' ? 'm' : '_';
+  return name;
+}
+
+class Reference : public ::testing::TestWithParam<Case> {};
+TEST_P(Reference, Agrees) {
+  EXPECT_EQ(check(suite(), GetParam(), on("reference")), "");
+}
+
+class Cpu : public ::testing::TestWithParam<Case> {};
+TEST_P(Cpu, Agrees) { EXPECT_EQ(check(suite(), GetParam(), on("cpu")), ""); }
+
+const Case &find(const std::string &id) {
+  for (const Case &c : suite().cases())
+    if (c.id == id)
+      return c;
+  throw Error("there is no case " + id);
+}
+
+/// The rule itself: twice the tolerance fails, half of it passes.
+TEST(PassRule, SeesWhatIsBeyondTheTolerance) {
+  for (const auto &[name, expected] : find("m_yat_causal").expected) {
+    std::vector<double> exact = suite().readDoubles(expected.array);
+    EXPECT_EQ(compare(suite(), name, expected, exact, nullptr), "");
+    for (size_t t : {size_t(0), exact.size() - 1}) {
+      double scale = std::abs(exact[t]);
+      if (name == "o")
+        for (double x : exact)
+          scale = std::max(scale, std::abs(x));
+      if (name == "lse")
+        scale = std::max(scale, 1.0);
+      std::vector<double> off = exact;
+      off[t] += expected.tolerance * scale / 2;
+      EXPECT_EQ(compare(suite(), name, expected, off, nullptr), "");
+      off[t] = exact[t] + expected.tolerance * scale * 2;
+      EXPECT_NE(compare(suite(), name, expected, off, nullptr), "");
+      off[t] = std::nan("");
+      EXPECT_NE(compare(suite(), name, expected, off, nullptr), "");
+    }
+  }
+}
+
+TEST(PassRule, EmptyRowsAreExact) {
+  const Case &c = find("x_pad_all"); // no key at all
+  auto check = [&](const char *name, double value) {
+    const Expected &expected = c.expected.at(name);
+    std::vector<double> actual(expected.array.size(), value);
+    return compare(suite(), name, expected, actual, nullptr);
+  };
+  EXPECT_EQ(check("o", 0), "");
+  EXPECT_NE(check("o", 1e-30), "");
+  EXPECT_EQ(check("mass", 0), "");
+  EXPECT_NE(check("mass", 1e-30), "");
+  EXPECT_EQ(check("lse", -INFINITY), "");
+  EXPECT_NE(check("lse", -3e38), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Golden, Reference,
+                         ::testing::ValuesIn(suite().cases()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Golden, Cpu, ::testing::ValuesIn(suite().cases()),
+                         nameOf);
+
+} // namespace
