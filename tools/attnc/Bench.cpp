@@ -9,7 +9,6 @@
 #include "Problem.h"
 #include "Progress.h"
 #include "Visibility.h"
-#include "runtime/Compile.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
@@ -36,6 +35,7 @@ struct Entry {
   Problem problem;
   std::vector<Array> results;
   Prepared prepared;
+  std::unique_ptr<Kernel::Impl> alone; ///< runs it on one thread
   double flops = 0, workspace = 0, compile = 0;
   std::vector<double> seconds, secondsAlone; ///< on all threads, and on one
 
@@ -72,7 +72,10 @@ static Entry prepare(const BenchOptions &given, const std::string &spec,
   Recipe recipe;
   recipe.shape = fitShape(shape, impl.signature);
   recipe.data = dataOf(given.data);
-  recipe.settings = parseSettings(given.set);
+  for (const auto &[name, value] : parseSettings(given.set))
+    for (const Formal &formal : impl.signature.formals)
+      if (formal.kind == FormalKind::Param && formal.name == name)
+        recipe.settings[name] = value;
   recipe.plainParameters = true;
   progress.show(fmt::format("bench {}: making inputs", entry.name));
   entry.problem = makeProblem(impl.signature, recipe);
@@ -88,6 +91,9 @@ static Entry prepare(const BenchOptions &given, const std::string &spec,
   }
   progress.show(fmt::format("bench {}: compiling", entry.name));
   entry.prepared = impl.prepare(arguments, outputs);
+  Options single = given.options;
+  single.threads = 1;
+  entry.alone = std::make_unique<Kernel::Impl>(impl.compilation, single);
   entry.compile = parse * 1e3 + entry.prepared.compileMilliseconds;
 
   Visibility visibility(entry.kernel, arguments);
@@ -132,8 +138,8 @@ static int run(BenchOptions given) {
   if (given.type != "f32")
     throw Error(fmt::format("--type {}: the type is not supported; use f32",
                             given.type));
-  Threads threads(given.options.threads), alone(1);
-  given.options.threads = threads.count();
+  int threads = Threads(given.options.threads).count();
+  given.options.threads = threads;
   bool reference = given.options.target == "reference";
 
   Progress progress;
@@ -142,12 +148,9 @@ static int run(BenchOptions given) {
   for (const std::string &spec : given.specs)
     entries.push_back(prepare(given, spec, shape, progress));
 
-  auto execute = [&](Entry &entry, const Threads &on) {
+  auto execute = [](const Entry &entry, const Kernel::Impl &runner) {
     double begin = now();
-    if (reference)
-      entry.prepared.code->interpret(entry.prepared.binding);
-    else
-      entry.prepared.code->run(entry.prepared.binding, on);
+    runner.run(entry.prepared);
     return now() - begin;
   };
   // The first run of each is not counted: it touches the outputs, and tells how
@@ -157,18 +160,18 @@ static int run(BenchOptions given) {
     progress.show(fmt::format("bench {}: first run", entry.name));
     for (Array &array : entry.results)
       std::fill(array.bytes.begin(), array.bytes.end(), std::byte(1));
-    measurePeak(threads.count(),
+    measurePeak(threads,
                 1e-3); // the threads' own memory exists from here on
     int64_t before = resetPeakMemory();
-    round += execute(entry, threads);
+    round += execute(entry, entry.kernel.getImpl());
     entry.workspace = std::max<int64_t>(peakMemory() - before, 0);
   }
-  bool gain = threads.count() > 1 && !reference;
+  bool gain = threads > 1 && !reference;
   int64_t repetitions = given.repeat;
   if (repetitions == 0)
     repetitions = std::clamp<int64_t>(
         given.seconds * entries.size() /
-            std::max(round * (gain ? threads.count() + 1 : 1), 1e-6),
+            std::max(round * (gain ? threads + 1 : 1), 1e-6),
         5, 1000);
 
   std::vector<double> peaks, peaksAlone;
@@ -176,11 +179,11 @@ static int run(BenchOptions given) {
     for (Entry &entry : entries) {
       progress.show(
           fmt::format("bench {}: {} of {}", entry.name, n + 1, repetitions));
-      peaks.push_back(measurePeak(threads.count()));
-      entry.seconds.push_back(execute(entry, threads));
+      peaks.push_back(measurePeak(threads));
+      entry.seconds.push_back(execute(entry, entry.kernel.getImpl()));
       if (gain) {
         peaksAlone.push_back(measurePeak(1));
-        entry.secondsAlone.push_back(execute(entry, alone));
+        entry.secondsAlone.push_back(execute(entry, *entry.alone));
       }
     }
   }
@@ -192,7 +195,7 @@ static int run(BenchOptions given) {
         "{}, {} thread{}, FMA peak {:.1f} GFLOP/s ({}); shape "
         "B,Hq,Hk,Nq,Nk,D,Dv = {}, "
         "{} rows, {} repetitions\n{:<16} {:>10} {:>9} {:>8} {:>10} {:>11}\n",
-        machineName(), threads.count(), threads.count() > 1 ? "s" : "", peak,
+        machineName(), threads, threads > 1 ? "s" : "", peak,
         peakInstructions(), shape.toString(), given.data, repetitions, "spec",
         "ms", "GFLOP/s", "of peak", "MiB above", "compile ms");
   for (const Entry &entry : entries)
@@ -206,7 +209,7 @@ static int run(BenchOptions given) {
       fmt::print(stream,
                  "{}: {} threads gain {:.3f}, the bare FMA loop {:.3f}: {:.3f} "
                  "of it\n",
-                 entry.name, threads.count(), speedup, loop, speedup / loop);
+                 entry.name, threads, speedup, loop, speedup / loop);
     }
   }
   return 0;

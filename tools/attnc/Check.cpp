@@ -11,7 +11,6 @@
 #include "Progress.h"
 #include "Visibility.h"
 #include "lowering/Target.h"
-#include "runtime/Compile.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
@@ -42,8 +41,8 @@ private:
   void compareWithReference(const CheckCase &made, const Problem &problem);
   void checkHidden(const CheckCase &made, const Problem &problem);
   void checkBits(const CheckCase &made, const Problem &problem);
-  Results compute(Kernel &kernel, const Problem &problem,
-                  const Threads &threads, bool strided = false);
+  Results compute(const Kernel &kernel, const Problem &problem,
+                  bool strided = false, const Kernel::Impl *runner = nullptr);
   bool sameBits(const Results &a, const Results &b, const std::string &what);
   void fail(const std::string &what);
   void printTable() const;
@@ -57,8 +56,8 @@ private:
 
   const CheckOptions &given;
   Kernel compiled, reference;
+  Kernel::Impl onTwo; ///< runs what `compiled` has made on two threads
   const Signature &signature;
-  Threads one{1}, two{2};
   std::map<std::string, double> settings;
   std::vector<Group> groups;
   std::vector<std::string> failures;
@@ -67,15 +66,23 @@ private:
 };
 } // namespace
 
-static Kernel compileFor(const CheckOptions &given, const char *target) {
+static Options optionsFor(const CheckOptions &given, const char *target,
+                          int threads) {
   Options options = given.options;
   options.target = target;
-  return Compiler(options).compileFile(given.spec, given.specName);
+  options.threads = threads;
+  return options;
+}
+
+static Kernel compileFor(const CheckOptions &given, const char *target) {
+  return Compiler(optionsFor(given, target, 1))
+      .compileFile(given.spec, given.specName);
 }
 
 Checker::Checker(const CheckOptions &given)
     : given(given), compiled(compileFor(given, "cpu")),
       reference(compileFor(given, "reference")),
+      onTwo(compiled.getImpl().compilation, optionsFor(given, "cpu", 2)),
       signature(compiled.getImpl().signature),
       settings(parseSettings(given.set)) {}
 
@@ -90,8 +97,8 @@ static Array rowMajorOf(const Array &array) {
   return packed(one).arrays[0].array;
 }
 
-Results Checker::compute(Kernel &kernel, const Problem &problem,
-                         const Threads &threads, bool strided) {
+Results Checker::compute(const Kernel &kernel, const Problem &problem,
+                         bool strided, const Kernel::Impl *runner) {
   std::vector<Argument> arguments = problem.arguments();
   Kernel::Impl &impl = kernel.getImpl();
   std::vector<std::vector<int64_t>> shapes = impl.shapesOf(arguments);
@@ -112,12 +119,7 @@ Results Checker::compute(Kernel &kernel, const Problem &problem,
     outputs.push_back(
         {name, results.emplace(name, std::move(array)).first->second.view()});
   }
-  Prepared prepared = impl.prepare(arguments, outputs);
-  if (impl.rules.reference)
-    prepared.code->interpret(prepared.binding);
-  else
-    prepared.code->run(prepared.binding, threads);
-  prepared.binding.finish();
+  (runner ? *runner : impl).run(impl.prepare(arguments, outputs));
   for (auto &[name, array] : results)
     array = rowMajorOf(array);
   return results;
@@ -153,13 +155,12 @@ bool Checker::sameBits(const Results &a, const Results &b,
 void Checker::compareWithReference(const CheckCase &made,
                                    const Problem &problem) {
   Results got =
-      compute(compiled, problem, one, made.recipe.layout != Layout::Packed);
-  Results expected = compute(reference, problem, one);
+      compute(compiled, problem, made.recipe.layout != Layout::Packed);
+  Results expected = compute(reference, problem);
   std::vector<Results> moved;
   for (uint64_t seed : {1, 2})
-    moved.push_back(
-        compute(reference,
-                perturbed(signature, problem, made.recipe.seed + seed), one));
+    moved.push_back(compute(
+        reference, perturbed(signature, problem, made.recipe.seed + seed)));
   for (const std::string &name : signature.results) {
     std::vector<const Array *> others;
     for (const Results &results : moved)
@@ -184,8 +185,8 @@ void Checker::checkHidden(const CheckCase &made, const Problem &problem) {
   Problem spoiled = packed(problem);
   Random random(made.recipe.seed + 7);
   std::vector<std::vector<char>> keys = spoilKeys(signature, spoiled, random);
-  Results before = compute(compiled, problem, one),
-          after = compute(compiled, spoiled, one);
+  Results before = compute(compiled, problem),
+          after = compute(compiled, spoiled);
   bool shared =
       rolesOf(signature).queryIsKey() || rolesOf(signature).queryIsValue();
   // Rows that see a changed key may change; they are made equal before
@@ -217,18 +218,18 @@ void Checker::checkHidden(const CheckCase &made, const Problem &problem) {
 }
 
 void Checker::checkBits(const CheckCase &made, const Problem &problem) {
-  Results first = compute(compiled, problem, one);
-  if (!sameBits(first, compute(compiled, problem, two), "a second thread"))
+  Results first = compute(compiled, problem);
+  if (!sameBits(first, compute(compiled, problem, false, &onTwo),
+                "a second thread"))
     return;
   if (made.recipe.layout != Layout::Packed &&
-      !sameBits(first, compute(compiled, packed(problem), one),
+      !sameBits(first, compute(compiled, packed(problem)),
                 "packing the arrays"))
     return;
   if (problem.shape.B < 2)
     return;
   // Sequence 0 alone, which is also what is left when the others change.
-  Results alone =
-      compute(compiled, extractSequence(signature, problem, 0), one);
+  Results alone = compute(compiled, extractSequence(signature, problem, 0));
   for (auto &[name, array] : first) {
     array.shape[0] = 1;
     array.bytes.resize(array.size() * sizeOf(array.type));

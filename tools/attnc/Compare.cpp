@@ -56,7 +56,7 @@ static Held heldBy(double x) {
 /// (mass), to the largest of all (o), or absolute (lse).
 static double fixedBound(const std::string &name, double expected,
                          double largest) {
-  double size = std::fabs(expected);
+  double size = std::isinf(expected) ? 0 : std::fabs(expected);
   if (name == "o" || name == "weights")
     return 1e-5 * largest;
   if (name == "lse")

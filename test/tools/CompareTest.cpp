@@ -1,0 +1,85 @@
+//===- CompareTest.cpp - tests of the bounds of attnc check ---------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+using namespace attn;
+
+static const double inf = std::numeric_limits<double>::infinity();
+
+static Array reals(std::initializer_list<double> values) {
+  Array array(Type::f64, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), array.data<double>());
+  return array;
+}
+
+static Array floats(std::initializer_list<float> values) {
+  Array array(Type::f32, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), array.data<float>());
+  return array;
+}
+
+static double ratio(const char *name, std::initializer_list<float> got,
+                    std::initializer_list<double> expected,
+                    std::initializer_list<double> moved = {}) {
+  Array want = reals(expected), other = moved.size() ? reals(moved) : want;
+  return compare(name, floats(got), want, {&other}).ratio();
+}
+
+TEST(Compare, OutputIsRelativeToTheLargest) {
+  EXPECT_LT(ratio("o", {100, 1e-4f}, {100, 0}), 1);
+  EXPECT_GT(ratio("o", {100, 2e-3f}, {100, 0}), 1);
+  EXPECT_NEAR(ratio("o", {100, 2e-3f}, {100, 0}), 2, 1e-3);
+}
+
+TEST(Compare, MassIsRelativeRowByRow) {
+  EXPECT_GT(ratio("mass", {100, 1e-4f}, {100, 1.1e-4}), 1);
+  EXPECT_LT(ratio("mass", {100, 1e-4f}, {100, 1.000001e-4}), 1);
+}
+
+TEST(Compare, LseIsAbsoluteBelowOne) {
+  EXPECT_LT(ratio("lse", {5e-6f}, {0}), 1);
+  EXPECT_GT(ratio("lse", {2e-5f}, {0}), 1);
+  EXPECT_LT(ratio("lse", {1000.005f}, {1000}), 1);
+}
+
+TEST(Compare, EmptyRowsMustAgree) {
+  EXPECT_EQ(ratio("lse", {-INFINITY}, {-inf}), 0);
+  EXPECT_GT(ratio("lse", {0}, {-inf}), 1);
+  EXPECT_GT(ratio("lse", {-INFINITY}, {0}), 1);
+  EXPECT_GT(ratio("mass", {1e-20f}, {0}), 1);
+}
+
+TEST(Compare, NanIsAlwaysWrong) {
+  EXPECT_GT(ratio("o", {1, NAN}, {1, 0}), 1);
+  EXPECT_GT(ratio("mass", {NAN}, {1}), 1);
+  EXPECT_GT(ratio("mass", {NAN}, {1}, {2}), 1); // however ill-conditioned
+}
+
+TEST(Compare, WhatF32CannotHold) {
+  EXPECT_EQ(ratio("mass", {INFINITY}, {1e50}), 0);
+  EXPECT_GT(ratio("mass", {1}, {1e50}), 1);
+  EXPECT_EQ(ratio("mass", {0}, {1e-50}), 0);
+  EXPECT_GT(ratio("mass", {1}, {1e-50}), 1);
+}
+
+TEST(Compare, AllowsWhatTheInputsLeaveOpen) {
+  EXPECT_GT(ratio("mass", {1.001f}, {1}), 1);
+  EXPECT_LT(ratio("mass", {1.001f}, {1}, {1.0002}), 1);
+  EXPECT_GT(ratio("mass", {1.002f}, {1}, {1.0002}), 1);
+}
+
+TEST(Compare, SaysWhere) {
+  Array got(Type::f32, {2, 2}), want(Type::f64, {2, 2});
+  got.data<float>()[2] = 3;
+  EXPECT_EQ(compare("mass", got, want, {}).place, "[1, 0] is 3, expected 0");
+}
