@@ -133,6 +133,12 @@ static void add(RewritePatternSet &patterns,
   patterns.add<ExpandPattern<Op>>(patterns.getContext(), expand);
 }
 
+template <typename Op, Value (*expand)(Emitter &, Value)>
+static void addUnary(RewritePatternSet &patterns) {
+  add<Op>(patterns,
+          [](Emitter &e, Op, ValueRange x) { return expand(e, x[0]); });
+}
+
 void attn::populateVectorMathPatterns(RewritePatternSet &patterns) {
   patterns.add<ExpandFPowI>(patterns.getContext());
   add<math::ExpOp>(patterns, [](Emitter &e, math::ExpOp op, ValueRange x) {
@@ -141,7 +147,17 @@ void attn::populateVectorMathPatterns(RewritePatternSet &patterns) {
   add<math::Exp2Op>(patterns, [](Emitter &e, math::Exp2Op op, ValueRange x) {
     return expandExp2(e, x[0], op->hasAttr(kNonPositiveAttrName));
   });
-  add<math::LogOp>(patterns, [](Emitter &e, math::LogOp, ValueRange x) {
-    return expandLog(e, x[0]);
+  add<math::PowFOp>(patterns, [](Emitter &e, math::PowFOp, ValueRange x) {
+    return expandPow(e, x[0], x[1]);
   });
+  add<math::FmaOp>(patterns, [](Emitter &e, math::FmaOp, ValueRange x) {
+    return e.fma(x[0], x[1], x[2]);
+  });
+  addUnary<math::ExpM1Op, expandExpm1>(patterns);
+  addUnary<math::TanhOp, expandTanh>(patterns);
+  addUnary<math::LogOp, expandLog>(patterns);
+  addUnary<math::Log2Op, expandLog2>(patterns);
+  addUnary<math::Log1pOp, expandLog1p>(patterns);
+  addUnary<math::SinOp, expandSin>(patterns);
+  addUnary<math::CosOp, expandCos>(patterns);
 }

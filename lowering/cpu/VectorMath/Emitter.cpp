@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace attn::vectormath;
@@ -58,12 +59,15 @@ Value Emitter::copySign(Value magnitude, Value sign) {
                        andInt(asInt(sign), i32(kSignBit))));
 }
 
-Value Emitter::atLeast(float bound, Value x) {
-  Value limit = f32(bound);
+Value Emitter::splatLike(double value, Value x) {
+  return splat(builder.getFloatAttr(getElementTypeOrSelf(x.getType()), value));
+}
+Value Emitter::atLeast(double bound, Value x) {
+  Value limit = splatLike(bound, x);
   return select(compare(arith::CmpFPredicate::OGT, limit, x), limit, x);
 }
-Value Emitter::atMost(float bound, Value x) {
-  Value limit = f32(bound);
+Value Emitter::atMost(double bound, Value x) {
+  Value limit = splatLike(bound, x);
   return select(compare(arith::CmpFPredicate::OLT, limit, x), limit, x);
 }
 
@@ -79,6 +83,11 @@ Value Emitter::greater(Value a, float bound) {
 Value Emitter::equal(Value a, float bound) {
   return compare(arith::CmpFPredicate::OEQ, a, f32(bound));
 }
+Value Emitter::bitSet(Value a, int32_t bit) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                               andInt(a, i32(bit)), i32(0));
+}
+Value Emitter::either(Value a, Value b) { return orInt(a, b); }
 Value Emitter::select(Value mask, Value yes, Value no) {
   return arith::SelectOp::create(builder, loc, mask, yes, no);
 }

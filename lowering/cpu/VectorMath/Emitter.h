@@ -46,13 +46,16 @@ public:
 
   /// Bounds that let a NaN in `x` through: with the bound as first operand each
   /// is exactly one maxps or minps, which return the second operand then.
-  mlir::Value atLeast(float bound, mlir::Value x);
-  mlir::Value atMost(float bound, mlir::Value x);
+  mlir::Value atLeast(double bound, mlir::Value x);
+  mlir::Value atMost(double bound, mlir::Value x);
 
   /// Lanes where an ordered comparison with a number holds.
   mlir::Value less(mlir::Value a, float bound);
   mlir::Value greater(mlir::Value a, float bound);
   mlir::Value equal(mlir::Value a, float bound);
+  /// Lanes where that bit of an integer is set.
+  mlir::Value bitSet(mlir::Value a, int32_t bit);
+  mlir::Value either(mlir::Value a, mlir::Value b);
   mlir::Value select(mlir::Value mask, mlir::Value yes, mlir::Value no);
 
   mlir::Value asInt(mlir::Value a);
@@ -80,6 +83,7 @@ public:
 
 private:
   mlir::Value splat(mlir::TypedAttr value);
+  mlir::Value splatLike(double value, mlir::Value x);
   mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value a,
                       mlir::Value b);
   mlir::VectorType withElement(mlir::Type element);
@@ -93,8 +97,22 @@ private:
 /// some denormal where the machine does not flush.
 mlir::Value expandExp(Emitter &e, mlir::Value x, bool nonPositive);
 mlir::Value expandExp2(Emitter &e, mlir::Value x, bool nonPositive);
+/// 2^(whole + fraction): an integer in [-127, 128] and a number in [0, 1].
+mlir::Value expandExp2(Emitter &e, mlir::Value whole, mlir::Value fraction);
 mlir::Value expandExpm1(Emitter &e, mlir::Value x);
 mlir::Value expandTanh(Emitter &e, mlir::Value x);
+
+/// x = 2^n (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)) for finite normal x > 0,
+/// and some finite f for any other.
+struct LogSplit {
+  mlir::Value n; ///< i32
+  mlir::Value f;
+};
+LogSplit splitForLog(Emitter &e, mlir::Value x);
+/// `result` for finite normal x > 0, and what a logarithm is elsewhere: -inf at
+/// 0, NaN below, +inf and NaN as they are.
+mlir::Value withLogPole(Emitter &e, mlir::Value x, mlir::Value result);
+
 mlir::Value expandLog(Emitter &e, mlir::Value x);
 mlir::Value expandLog2(Emitter &e, mlir::Value x);
 mlir::Value expandLog1p(Emitter &e, mlir::Value x);

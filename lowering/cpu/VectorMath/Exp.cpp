@@ -43,18 +43,19 @@ static constexpr float kLn2Low = -2.12194440e-4f;
 static constexpr float kExp2Nearest[] = {1.0f,           0.693147004f,
                                          0.240222469f,   0.0555071086f,
                                          0.00967129227f, 0.00132695353f};
-/// 2^f on [0, 1], 8.2e-8.
-static constexpr float kExp2Down[] = {1.0f,           0.693151295f,
-                                      0.240164593f,   0.0557995141f,
-                                      0.00901748054f, 0.00186695252f};
+/// 2^f on [0, 1], 9.2e-8; also exact at f = 1, so that there is no step there
+/// and no x < 0 has a power above 1.
+static constexpr float kExp2Down[] = {1.0f,           0.693151712f,
+                                      0.240159273f,   0.0558186769f,
+                                      0.00899099465f, 0.00187931862f};
 /// e^f on [-ln 2 / 2, ln 2 / 2], 9.2e-8.
 static constexpr float kExpNearest[] = {1.0f,          0.999999702f,
                                         0.499991447f,  0.166676536f,
                                         0.0418985672f, 0.00828931015f};
-/// e^f on [0, ln 2], 8.2e-8.
-static constexpr float kExpDown[] = {1.0f,          1.00000596f,
-                                     0.499870807f,  0.167555124f,
-                                     0.0390621237f, 0.0116697606f};
+/// e^f on [0, ln 2], 9.2e-8, likewise.
+static constexpr float kExpDown[] = {1.0f,          1.00000656f,
+                                     0.499860048f,  0.167611241f,
+                                     0.0389498621f, 0.0117455432f};
 /// (e^f - 1 - f) / f^2 on [-ln 2 / 2, ln 2 / 2]; error 1.4e-8 of e^f - 1.
 static constexpr float kExpm1[] = {0.49999997f, 0.166665465f, 0.0416674353f,
                                    0.00836627744f, 0.00138707191f};
@@ -67,6 +68,11 @@ static Value powerOfTwo(Emitter &e, Value biased) {
 /// n * ln 2 taken off x.
 static Value reduceByLn2(Emitter &e, Value x, Value n) {
   return e.fma(n, e.f32(-kLn2Low), e.fma(n, e.f32(-kLn2High), x));
+}
+
+/// e^f - 1 for |f| <= ln 2 / 2, accurate at 0.
+static Value polynomialM1(Emitter &e, Value f) {
+  return e.fma(e.mul(f, f), e.polynomial(f, kExpm1), f);
 }
 
 Value attn::vectormath::expandExp2(Emitter &e, Value x, bool nonPositive) {
@@ -97,4 +103,35 @@ Value attn::vectormath::expandExp(Emitter &e, Value x, bool nonPositive) {
   Value f = reduceByLn2(e, x, n);
   return e.mul(e.polynomial(f, kExpDown),
                powerOfTwo(e, e.add(n, e.f32(kRoundBiased))));
+}
+
+Value attn::vectormath::expandExpm1(Emitter &e, Value input) {
+  // 2^n (e^f - 1) + (2^n - 1): around 0, n = 0 and nothing cancels. All with
+  // half of 2^n, which stays finite up to n = 128; below -18 the result is -1.
+  constexpr float round = kRound + 126;
+  Value x = e.atMost(89, e.atLeast(-18, input));
+  Value biased = e.fma(x, e.f32(kLog2E), e.f32(round));
+  Value f = reduceByLn2(e, x, e.sub(biased, e.f32(round)));
+  Value half = powerOfTwo(e, biased);
+  Value sum = e.fma(half, polynomialM1(e, f), e.sub(half, e.f32(0.5f)));
+  // The sum loses the sign of zero, and its half the smallest numbers.
+  Value tiny = e.less(e.abs(input), 0x1p-24f);
+  return e.select(tiny, input, e.add(sum, sum));
+}
+
+Value attn::vectormath::expandTanh(Emitter &e, Value x) {
+  // With t = e^(-2|x|) - 1 in [-1, 0], tanh |x| = -t / (2 + t). From 10 on it
+  // is 1.
+  Value magnitude = e.atMost(10, e.abs(x));
+  Value y = e.mul(magnitude, e.f32(-2));
+  Value biased = e.fma(y, e.f32(kLog2E), e.f32(kRoundBiased));
+  Value f = reduceByLn2(e, y, e.sub(biased, e.f32(kRoundBiased)));
+  Value power = powerOfTwo(e, biased);
+  Value t = e.fma(power, polynomialM1(e, f), e.sub(power, e.f32(1)));
+  return e.copySign(e.div(t, e.add(t, e.f32(2))), x);
+}
+
+Value attn::vectormath::expandExp2(Emitter &e, Value whole, Value fraction) {
+  return e.mul(e.polynomial(fraction, kExp2Down),
+               powerOfTwo(e, e.add(whole, e.f32(kRoundBiased))));
 }

@@ -1,0 +1,229 @@
+//===- JitMath.cpp - the expanded functions, compiled for one level -------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "JitMath.h"
+
+#include "lowering/Passes.h"
+#include "lowering/Target.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/ExecutionEngine/ExecutionEngine.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <xmmintrin.h>
+
+using namespace mlir;
+
+namespace {
+struct Function {
+  const char *name;
+  const char *expression; ///< of %x and %y; $T and $I stand for the types
+};
+} // namespace
+
+static const Function functions[] = {
+    {"exp", "math.exp %x : $T"},
+    {"exp_nonpositive", "math.exp %x {attn.nonpositive} : $T"},
+    {"exp2", "math.exp2 %x : $T"},
+    {"exp2_nonpositive", "math.exp2 %x {attn.nonpositive} : $T"},
+    {"expm1", "math.expm1 %x : $T"},
+    {"log", "math.log %x : $T"},
+    {"log2", "math.log2 %x : $T"},
+    {"log1p", "math.log1p %x : $T"},
+    {"tanh", "math.tanh %x : $T"},
+    {"sin", "math.sin %x : $T"},
+    {"cos", "math.cos %x : $T"},
+    {"powf", "math.powf %x, %y : $T"},
+    {"floor", "math.floor %x : $T"},
+    {"fma", "math.fma %x, %x, %y : $T"},
+    {"pow_m3", "math.fpowi %x, %m3 : $T, $I"},
+    {"pow_m1", "math.fpowi %x, %m1 : $T, $I"},
+    {"pow_0", "math.fpowi %x, %p0 : $T, $I"},
+    {"pow_1", "math.fpowi %x, %p1 : $T, $I"},
+    {"pow_2", "math.fpowi %x, %p2 : $T, $I"},
+    {"pow_3", "math.fpowi %x, %p3 : $T, $I"},
+    {"pow_7", "math.fpowi %x, %p7 : $T, $I"},
+};
+
+/// A loop over `lanes` elements at a time; lanes = 0 is a loop over scalars.
+static std::string source(const Function &function, int64_t lanes) {
+  std::string text = R"(
+func.func @$N(%xs: memref<?xf32>, %ys: memref<?xf32>, %out: memref<?xf32>)
+    attributes {llvm.emit_c_interface} {
+  %zero = arith.constant 0 : index
+  %step = arith.constant $S : index
+  %n = memref.dim %xs, %zero : memref<?xf32>
+  %m3 = arith.constant $C-3$D : $I
+  %m1 = arith.constant $C-1$D : $I
+  %p0 = arith.constant $C0$D : $I
+  %p1 = arith.constant $C1$D : $I
+  %p2 = arith.constant $C2$D : $I
+  %p3 = arith.constant $C3$D : $I
+  %p7 = arith.constant $C7$D : $I
+  scf.for %i = %zero to %n step %step {
+    %x = $L %xs[%i] : memref<?xf32>$V
+    %y = $L %ys[%i] : memref<?xf32>$V
+    %r = $E
+    $W %r, %out[%i] : memref<?xf32>$V
+  }
+  return
+})";
+  bool scalar = lanes == 0;
+  std::string count = std::to_string(lanes);
+  std::pair<const char *, std::string> words[] = {
+      {"$N", function.name + ("_" + count)},
+      {"$S", scalar ? "1" : count},
+      {"$E", function.expression},
+      {"$C", scalar ? "" : "dense<"},
+      {"$D", scalar ? "" : ">"},
+      {"$L", scalar ? "memref.load" : "vector.load"},
+      {"$W", scalar ? "memref.store" : "vector.store"},
+      {"$V", scalar ? "" : ", $T"},
+      {"$T", scalar ? "f32" : "vector<" + count + "xf32>"},
+      {"$I", scalar ? "i32" : "vector<" + count + "xi32>"}};
+  for (auto &[from, to] : words)
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;)
+      text.replace(at, 2, to);
+  return text;
+}
+
+static void check(bool ok, const std::string &what) {
+  if (ok)
+    return;
+  llvm::errs() << what << "\n";
+  std::abort();
+}
+
+/// As MLIR lowers memref<?xf32> for the C interface.
+namespace {
+struct Array {
+  const float *base, *aligned;
+  int64_t offset = 0, size, stride = 1;
+  explicit Array(const std::vector<float> &v)
+      : base(v.data()), aligned(v.data()), size(v.size()) {}
+};
+} // namespace
+
+struct JitMath::State {
+  MLIRContext context;
+  std::unique_ptr<ExecutionEngine> engine;
+  int64_t lanes;
+};
+
+std::vector<std::string> JitMath::levels() {
+  std::vector<std::string> names;
+  bool runs = false; // sorted, the most capable first
+  for (const attn::CpuLevel &level : attn::cpuLevels()) {
+    runs |= &level == &attn::hostCpuLevel();
+    if (runs)
+      names.push_back(level.name.str());
+  }
+  return names;
+}
+
+JitMath &JitMath::at(const std::string &level) {
+  static std::map<std::string, std::unique_ptr<JitMath>> compiled;
+  std::unique_ptr<JitMath> &entry = compiled[level];
+  if (!entry)
+    entry.reset(new JitMath(level));
+  return *entry;
+}
+
+JitMath::JitMath(const std::string &name) : state(new State) {
+  const attn::CpuLevel *level = attn::findCpuLevel(name);
+  state->lanes = level->lanes;
+  DialectRegistry registry;
+  registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
+                  func::FuncDialect, math::MathDialect, memref::MemRefDialect,
+                  scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
+  registerAllToLLVMIRTranslations(registry);
+  state->context.appendDialectRegistry(registry);
+  // The test marks operations with an attribute of a dialect it does not need.
+  state->context.allowUnregisteredDialects();
+
+  std::string text;
+  for (const Function &function : functions) {
+    text += source(function, state->lanes);
+    text += source(function, 0);
+  }
+  auto module = parseSourceString<ModuleOp>(text, &state->context);
+  check(bool(module), "cannot parse the test's functions");
+
+  PassManager pm(&state->context);
+  pm.addPass(attn::createExpandVectorMathPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  check(succeeded(pm.run(*module)), "cannot lower the test's functions");
+
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::Triple triple(llvm::sys::getProcessTriple());
+  std::string error;
+  const llvm::Target *target =
+      llvm::TargetRegistry::lookupTarget(triple, error);
+  check(target, error);
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      triple, level->cpu, level->features, {}, llvm::Reloc::PIC_));
+  ExecutionEngineOptions options;
+  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Default;
+  auto engine = ExecutionEngine::create(*module, options, std::move(machine));
+  check(bool(engine), "cannot compile the test's functions");
+  state->engine = std::move(*engine);
+}
+
+JitMath::~JitMath() = default;
+
+void JitMath::run(const std::string &function, const std::vector<float> &x,
+                  const std::vector<float> &y, std::vector<float> &out) {
+  // Whole vectors run as vectors, the rest as scalars.
+  size_t whole = x.size() / state->lanes * state->lanes;
+  out.resize(x.size());
+  Array xs(x), ys(y.empty() ? x : y), outs(out);
+  for (int64_t lanes : {state->lanes, int64_t(0)}) {
+    auto symbol = state->engine->lookup("_mlir_ciface_" + function + "_" +
+                                        std::to_string(lanes));
+    check(bool(symbol), "no function " + function);
+    auto call = reinterpret_cast<void (*)(Array *, Array *, Array *)>(*symbol);
+    xs.size = lanes ? whole : x.size() - whole;
+    unsigned saved = _mm_getcsr();
+    _mm_setcsr(saved | 0x8040); // FTZ, DAZ
+    call(&xs, &ys, &outs);
+    _mm_setcsr(saved);
+    for (Array *array : {&xs, &ys, &outs})
+      array->aligned += whole;
+  }
+}
+
+std::vector<float> JitMath::run(const std::string &function,
+                                const std::vector<float> &x,
+                                const std::vector<float> &y) {
+  std::vector<float> out;
+  run(function, x, y, out);
+  return out;
+}
+
+std::string identifier(std::string level) {
+  std::replace(level.begin(), level.end(), '-', '_');
+  return level;
+}
