@@ -15,7 +15,7 @@ using namespace attn;
 // panelVectors * rowBlock accumulators, panelVectors operands and one broadcast
 // fill the register file: 3 * 4 + 3 + 1 = 16, 4 * 4 + 4 + 1 of 32.
 static const CpuLevel levels[] = {
-    {"x86-64-v4", "x86-64-v4", "+prefer-256-bit=false", 16, 4, 4, 1, 64},
+    {"x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 1, 64},
     {"x86-64-v3", "x86-64-v3", "", 8, 3, 4, 4, 64},
     {"x86-64-v2", "x86-64-v2", "", 4, 3, 4, 4, 64},
 };
