@@ -36,6 +36,10 @@ Code::Code(std::unique_ptr<llvm::MemoryBuffer> object) {
                    .setLinkProcessSymbolsByDefault(false)
                    .setPlatformSetUp(setUpInactivePlatform)
                    .create());
+  // What goes wrong while linking is part of the Error, not printed.
+  jit->getExecutionSession().setErrorReporter([this](llvm::Error error) {
+    message += ": " + llvm::toString(std::move(error));
+  });
   SymbolMap symbols;
   auto offer = [&](const char *name, auto *function) {
     symbols[jit->mangleAndIntern(name)] = {ExecutorAddr::fromPtr(function),
@@ -52,5 +56,10 @@ Code::Code(std::unique_ptr<llvm::MemoryBuffer> object) {
 }
 
 void *Code::find(const std::string &symbol) const {
-  return unwrap(jit->lookup(symbol)).toPtr<void *>();
+  llvm::Expected<llvm::orc::ExecutorAddr> address = jit->lookup(symbol);
+  if (!address) {
+    llvm::consumeError(address.takeError());
+    throw Error("internal: cannot link " + symbol + message);
+  }
+  return address->toPtr<void *>();
 }

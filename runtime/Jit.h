@@ -28,6 +28,7 @@ public:
   void *find(const std::string &symbol) const;
 
 private:
+  std::string message; ///< what the linker reported
   std::unique_ptr<llvm::orc::LLJIT> jit;
 };
 

@@ -103,7 +103,13 @@ TEST(JitTest, LibraryCallsAreRefused) {
                 "  llvm.return %y : f32\n}\n");
   ASSERT_TRUE(parsed.module);
   Code code(emitObject(*parsed.module, hostCpuLevel()));
-  EXPECT_THROW(code.find("g"), Error);
+  try {
+    code.find("g");
+    FAIL() << "expf was found";
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find("expf"), std::string::npos)
+        << error.what();
+  }
 }
 
 //===----------------------------------------------------------------------===//
