@@ -8,6 +8,9 @@
 #include "lowering/Pipelines.h"
 #include "lowering/Passes.h"
 
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -21,6 +24,46 @@ void attn::setTarget(ModuleOp module, const CpuLevel &level) {
                                   level.lanes));
 }
 
-void attn::buildSchedulePipeline(OpPassManager &pm) {}
-void attn::buildLoopsPipeline(OpPassManager &pm) {}
-void attn::buildCpuPipeline(OpPassManager &pm) {}
+void attn::buildSchedulePipeline(OpPassManager &pm) {
+  // Proofs first: what cannot be compiled is refused before anything is built.
+  pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
+  pm.addNestedPass<func::FuncOp>(createHoistRowMapsPass());
+  // Splits kappa by the licence's gauge, so it comes after the rows have moved.
+  pm.addNestedPass<func::FuncOp>(createChooseSchedulePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void attn::buildLoopsPipeline(OpPassManager &pm) {
+  pm.addPass(createToTileLoopsPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void attn::buildCpuPipeline(OpPassManager &pm) {
+  pm.addPass(createTileToCpuPass());
+  // While functions of vectors are still one operation, equal ones are merged.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createExpandVectorMathPass());
+  // Broadcasts and address arithmetic leave the loops while there are loops.
+  pm.addPass(createLoopInvariantCodeMotionPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(arith::createArithExpandOpsPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(createConvertVectorToLLVMPass());
+  pm.addPass(createFinalizeMemRefToLLVMConversionPass());
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createConvertIndexToLLVMPass());
+  pm.addPass(createUBToLLVMConversionPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(createCpuEntryPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}

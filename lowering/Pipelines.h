@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A module of specialised attention functions goes through these, one after the
-// other: what `attnc compile --emit=scheduled|loops|llvm` prints stands after each.
+// other: what `attnc compile --emit=scheduled|loops|llvm` prints stands after
+// each.
 //
 //===----------------------------------------------------------------------===//
 

@@ -32,7 +32,8 @@ const CpuLevel *attn::findCpuLevel(llvm::StringRef name) {
 const CpuLevel &attn::hostCpuLevel() {
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   auto has = [&](std::initializer_list<llvm::StringRef> names) {
-    return llvm::all_of(names, [&](llvm::StringRef n) { return host.lookup(n); });
+    return llvm::all_of(names,
+                        [&](llvm::StringRef n) { return host.lookup(n); });
   };
   if (has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}))
     return levels[0];

@@ -54,11 +54,12 @@ static LogicalResult verifyRegion(Operation *op, Region &region, StringRef name,
                                   TypeRange arguments, TypeRange yields) {
   auto yield = yieldOf(region);
   if (!yield)
-    return op->emitOpError() << "region '" << name << "' must end in attn.yield";
+    return op->emitOpError()
+           << "region '" << name << "' must end in attn.yield";
   if (region.front().getArgumentTypes() != arguments)
-    return op->emitOpError() << "region '" << name << "' must take ("
-                             << arguments << "), it takes ("
-                             << region.front().getArgumentTypes() << ")";
+    return op->emitOpError()
+           << "region '" << name << "' must take (" << arguments
+           << "), it takes (" << region.front().getArgumentTypes() << ")";
   if (yield.getValues().getTypes() != yields)
     return op->emitOpError()
            << "region '" << name << "' must yield (" << yields
@@ -72,7 +73,8 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   for (Value input : {op.getQuery(), op.getKey(), op.getValue()})
     if (cast<MemRefType>(input.getType()).getRank() != 4)
       return op.emitOpError("inputs have the axes [B, H, N, D]");
-  for (Value lengths : {op.getKeyLengths(), op.getQueryLengths(), op.getOffset()})
+  for (Value lengths :
+       {op.getKeyLengths(), op.getQueryLengths(), op.getOffset()})
     if (lengths) {
       auto type = cast<MemRefType>(lengths.getType());
       if (type.getRank() != 1 || !type.getElementType().isInteger(64))
@@ -87,12 +89,13 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   for (auto [attr, output] : llvm::zip(op.getResults(), op.getOutputs())) {
     Result kind = cast<ResultAttr>(attr).getValue();
     if (!seen.insert(static_cast<int>(kind)).second)
-      return op.emitOpError("wants result '") << stringifyResult(kind) << "' twice";
+      return op.emitOpError("wants result '")
+             << stringifyResult(kind) << "' twice";
     auto type = cast<MemRefType>(output.getType());
     bool wide = kind == Result::O || kind == Result::Weights;
     if (type.getRank() != (wide ? 4 : 3))
-      return op.emitOpError("result '") << stringifyResult(kind) << "' has "
-                                        << (wide ? 4 : 3) << " axes";
+      return op.emitOpError("result '")
+             << stringifyResult(kind) << "' has " << (wide ? 4 : 3) << " axes";
   }
 
   // Maps and kappa.
@@ -105,14 +108,22 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
     YieldOp yield = yieldOf(*maps[role]);
     if (!yield || yield.getValues().size() != 1 ||
         !isa<RowType>(yield.getValues()[0].getType()))
-      return op.emitOpError() << "region '" << names[role] << "' must yield one row";
+      return op.emitOpError()
+             << "region '" << names[role] << "' must yield one row";
     if (failed(verifyRegion(op, *maps[role], names[role],
                             {rowOfMemory(inputs[role])},
                             yield.getValues().getTypes())))
       return failure();
   }
   Type rows[] = {mappedRow(op, 0), mappedRow(op, 1)};
-  if (failed(verifyRegion(op, op.getKappa(), "kappa", rows, {f32})))
+  // A schedule may split kappa = 2^exponent * factor (S6).
+  SmallVector<Type> weights(
+      std::is_same_v<Op, QuadraticOp> && yieldOf(op.getKappa()) &&
+              yieldOf(op.getKappa()).getValues().size() == 2
+          ? 2
+          : 1,
+      f32);
+  if (failed(verifyRegion(op, op.getKappa(), "kappa", rows, weights)))
     return failure();
   if (!op.getMask().empty() &&
       failed(verifyRegion(op, op.getMask(), "mask", {}, {i1})))
@@ -121,7 +132,8 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   // The normaliser.
   size_t terms = op.getTerms() ? op.getTerms()->size() : 0;
   if (terms != 0 && op.getNormalize() == Normalize::None)
-    return op.emitOpError("has terms in a denominator that normalize<none> lacks");
+    return op.emitOpError(
+        "has terms in a denominator that normalize<none> lacks");
   if (terms != 0 || !op.getNormalizer().empty()) {
     SmallVector<Type> types(terms, f32);
     if (failed(verifyRegion(op, op.getNormalizer(), "normalizer", {}, types)))
@@ -130,12 +142,16 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   return success();
 }
 
-RowType AttentionOp::getMappedRow(unsigned role) { return mappedRow(*this, role); }
+RowType AttentionOp::getMappedRow(unsigned role) {
+  return mappedRow(*this, role);
+}
 Value AttentionOp::getOutput(Result kind) { return outputOf(*this, kind); }
 Value AttentionOp::getTerm(NormalizerTerm term) { return termOf(*this, term); }
 LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
 
-RowType QuadraticOp::getMappedRow(unsigned role) { return mappedRow(*this, role); }
+RowType QuadraticOp::getMappedRow(unsigned role) {
+  return mappedRow(*this, role);
+}
 Value QuadraticOp::getOutput(Result kind) { return outputOf(*this, kind); }
 Value QuadraticOp::getTerm(NormalizerTerm term) { return termOf(*this, term); }
 LogicalResult QuadraticOp::verify() {
@@ -154,7 +170,8 @@ LogicalResult RowsOp::verify() {
   for (auto [value, output] : llvm::zip(yield.getValues(), getOutputs())) {
     int64_t rank = cast<MemRefType>(output.getType()).getRank();
     if (rank != (isa<RowType>(value.getType()) ? 4 : 3))
-      return emitOpError("writes rows to [B, H, N, n] and scalars to [B, H, N]");
+      return emitOpError(
+          "writes rows to [B, H, N, n] and scalars to [B, H, N]");
   }
   return success();
 }

@@ -86,6 +86,8 @@ def Attn_QuadraticOp : Attn_AttentionLike<"quadratic"> {
   let summary = "attention by the quadratic schedule: tiles of queries against tiles of keys";
   let description = [{
     The meaning of `attn.attention`, and the decision to sum over keys last.
+    Under a gauge (S6) its kappa region yields two values, an exponent and a factor:
+    kappa = 2^exponent * factor, and the running maximum of the exponent is kept.
     Constraint (decided): carries a licence and a schedule of quadratic order.
   }];
 }

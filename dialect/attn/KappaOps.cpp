@@ -133,16 +133,14 @@ ATTN_INFER(ProjectOp) {
   auto matrix = cast<MemRefType>(operands[1].getType());
   if (matrix.getRank() < 2)
     return emitOptionalError(location, "a matrix has at least two axes");
-  inferred.push_back(
-      f32Row(context, matrix.getDimSize(matrix.getRank() - 1)));
+  inferred.push_back(f32Row(context, matrix.getDimSize(matrix.getRank() - 1)));
   return success();
 }
 ATTN_INFER(ParamRowOp) {
   auto memory = cast<MemRefType>(operands[0].getType());
   if (memory.getRank() < 1)
     return emitOptionalError(location, "a row needs at least one axis");
-  inferred.push_back(
-      f32Row(context, memory.getDimSize(memory.getRank() - 1)));
+  inferred.push_back(f32Row(context, memory.getDimSize(memory.getRank() - 1)));
   return success();
 }
 ATTN_INFER(PowerOp) {
@@ -152,7 +150,8 @@ ATTN_INFER(PowerOp) {
     int64_t channels = 1;
     for (int64_t t = 1; t <= p; ++t) {
       if (channels > (int64_t(1) << 40) / (n + p))
-        return emitOptionalError(location, "the tensor power has too many channels");
+        return emitOptionalError(location,
+                                 "the tensor power has too many channels");
       channels = channels * (n + t - 1) / t;
     }
     n = channels;
@@ -170,7 +169,8 @@ ATTN_INFER(ConcatOp) {
   return success();
 }
 ATTN_INFER(OuterOp) {
-  int64_t a = rowOf(operands[0]).getLength(), b = rowOf(operands[1]).getLength();
+  int64_t a = rowOf(operands[0]).getLength(),
+          b = rowOf(operands[1]).getLength();
   inferred.push_back(
       f32Row(context, a == kDynamic || b == kDynamic ? kDynamic : a * b));
   return success();

@@ -62,7 +62,8 @@ Type TileType::parse(AsmParser &parser) {
     if (parser.parseKeyword(&axis))
       return {};
     if (axis.drop_front().getAsInteger(10, extent)) {
-      parser.emitError(loc, "expected an axis letter and its extent, as in q64");
+      parser.emitError(loc,
+                       "expected an axis letter and its extent, as in q64");
       return {};
     }
     if (parser.parseComma())
@@ -116,10 +117,14 @@ static LogicalResult verifyAccess(Operation *op, TileType tile,
                                   MemRefType memory, size_t indices) {
   if (tile.rank() < 1 || tile.rank() > 2)
     return op->emitOpError("moves tiles of one or two axes");
+  // One index an axis says where the tile's corner is; without the last one,
+  // the tile covers whole rows.
+  bool corner = memory.getRank() == static_cast<int64_t>(indices);
+  if (tile.rank() == 2 && corner)
+    return success();
   if (memory.getRank() != static_cast<int64_t>(indices + tile.rank() - 1))
-    return op->emitOpError("needs ")
-           << memory.getRank() - (tile.rank() - 1) << " indices, got "
-           << indices;
+    return op->emitOpError("needs ") << memory.getRank() - (tile.rank() - 1)
+                                     << " indices, got " << indices;
   int64_t last = memory.getDimSize(memory.getRank() - 1);
   if (tile.rank() == 2 && last != tile.getShape()[1])
     return op->emitOpError("covers rows of length ")

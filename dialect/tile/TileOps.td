@@ -74,7 +74,8 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
 }
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "write a tile to rows [row, row + R) of memory; rows at or past `limit` are not";
-  let description = [{ Example: `tile.store %o, %O[%b, %h, %i0] to %nq : !tile.tile<q96, e64, f32>, memref<?x?x?x64xf32>`. }];
+  let description = [{ With an index for the last axis too, the tile's second axis starts there, and
+    what lies past the memory's end is not written. Example: `tile.store %o, %O[%b, %h, %i0] to %nq : !tile.tile<q96, e64, f32>, memref<?x?x?x64xf32>`. }];
   let arguments = (ins Tile_TileType:$tile, AnyMemRef:$memory, Variadic<Index>:$indices, Index:$limit);
   let assemblyFormat = "$tile `,` $memory `[` $indices `]` `to` $limit attr-dict `:` qualified(type($tile)) `,` type($memory)";
   let hasVerifier = 1;

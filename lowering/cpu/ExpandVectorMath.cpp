@@ -15,7 +15,6 @@
 #include "lowering/cpu/VectorMath.h"
 #include "lowering/cpu/VectorMath/Emitter.h"
 
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -37,6 +36,17 @@ static VectorType workingType(Type type) {
       !vector.getElementType().isF32())
     return {};
   return vector;
+}
+
+/// What is left of the math dialect and is not a few instructions on every
+/// target.
+static bool callsLibrary(Operation *op) {
+  return isa_and_present<math::MathDialect>(op->getDialect()) &&
+         !isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+              math::CountLeadingZerosOp, math::CountTrailingZerosOp,
+              math::CtPopOp, math::FloorOp, math::IsFiniteOp, math::IsInfOp,
+              math::IsNaNOp, math::IsNormalOp, math::RoundEvenOp, math::RsqrtOp,
+              math::SqrtOp, math::TruncOp>(op);
 }
 
 namespace {
@@ -74,54 +84,22 @@ private:
   Expand expand;
 };
 
-/// x^n for a constant n by repeated squaring, 1 / x^-n below 0: at most |n|
-/// roundings, as the language defines it, and exact where x^n is.
-class ExpandFPowI : public OpRewritePattern<math::FPowIOp> {
-public:
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(math::FPowIOp op,
-                                PatternRewriter &rewriter) const override {
-    Value exponent = op.getRhs();
-    while (auto broadcast = exponent.getDefiningOp<vector::BroadcastOp>())
-      exponent = broadcast.getSource();
-    APInt constant;
-    if (!matchPattern(exponent, m_ConstantInt(&constant)))
-      return rewriter.notifyMatchFailure(op, "exponent is not constant");
-
-    Location loc = op.getLoc();
-    Type type = op.getType();
-    auto element = cast<FloatType>(getElementTypeOrSelf(type));
-    auto one = [&]() -> Value {
-      TypedAttr value = rewriter.getFloatAttr(element, 1.0);
-      if (auto vector = dyn_cast<VectorType>(type))
-        value = DenseElementsAttr::get(vector, Attribute(value));
-      return arith::ConstantOp::create(rewriter, loc, value);
-    };
-    uint64_t n = constant.abs().getZExtValue();
-    Value result;
-    for (Value power = op.getLhs(); n != 0; n >>= 1) {
-      if (n & 1)
-        result = result ? arith::MulFOp::create(rewriter, loc, result, power)
-                        : power;
-      if (n > 1)
-        power = arith::MulFOp::create(rewriter, loc, power, power);
-    }
-    if (!result)
-      result = one();
-    else if (constant.isNegative())
-      result = arith::DivFOp::create(rewriter, loc, one(), result);
-    rewriter.replaceOp(op, result);
-    return success();
-  }
-};
-
 class ExpandVectorMathPass
     : public attn::impl::ExpandVectorMathPassBase<ExpandVectorMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     populateVectorMathPatterns(patterns);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    WalkResult result = getOperation().walk([](Operation *op) {
+      if (!callsLibrary(op))
+        return WalkResult::advance();
+      op->emitError() << "no expansion without the math library: only f32 and "
+                         "fixed vectors of it are supported, and only constant "
+                         "exponents of math.fpowi";
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 };
 
@@ -140,7 +118,7 @@ static void addUnary(RewritePatternSet &patterns) {
 }
 
 void attn::populateVectorMathPatterns(RewritePatternSet &patterns) {
-  patterns.add<ExpandFPowI>(patterns.getContext());
+  populateConstantPowerPatterns(patterns);
   add<math::ExpOp>(patterns, [](Emitter &e, math::ExpOp op, ValueRange x) {
     return expandExp(e, x[0], op->hasAttr(kNonPositiveAttrName));
   });

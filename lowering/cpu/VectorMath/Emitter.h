@@ -21,6 +21,10 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 
+namespace mlir {
+class RewritePatternSet;
+} // namespace mlir
+
 namespace attn::vectormath {
 
 /// Emits operations on vectors of one shape: f32, and i32 and f64 beside it.
@@ -121,6 +125,9 @@ mlir::Value expandSin(Emitter &e, mlir::Value x);
 mlir::Value expandCos(Emitter &e, mlir::Value x);
 /// `base` >= 0; NaN below 0.
 mlir::Value expandPow(Emitter &e, mlir::Value base, mlir::Value exponent);
+
+/// math.fpowi by a constant and math.powf by a multiple of 1/2, of any type.
+void populateConstantPowerPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace attn::vectormath
 

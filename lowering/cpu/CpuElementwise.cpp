@@ -1,0 +1,432 @@
+//===- CpuElementwise.cpp - deferred operations, vector by vector ---------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// kappa reaches machine code here and nowhere else: its region is evaluated
+// with vector types, inside the loop that reduces it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/CpuEmitter.h"
+
+using namespace mlir;
+using namespace attn;
+using tile::TileType;
+
+//===----------------------------------------------------------------------===//
+// One vector
+//===----------------------------------------------------------------------===//
+
+Value CpuEmitter::at(Value t, const Point &p) {
+  TileType type = typeOf(t);
+  bool lanes = hasLanes(type), alongKeys = !p.panel;
+  if (lanes && type.rank() == 1)
+    if (Value known = preloaded.lookup({t, p.vector}))
+      return known;
+  const TileForm form = forms.lookup(t);
+  auto firstLane = [&] {
+    return add(mul(p.panel, index(panelLanes())), p.vector * level.lanes);
+  };
+  switch (form.kind) {
+  case TileForm::Buffer:
+    if (lanes && type.rank() == 2)
+      return loadVector(form.memory,
+                        {p.panel, p.x, index(p.vector * level.lanes)},
+                        type.getElementType());
+    if (lanes)
+      return loadVector(form.memory, firstLane(), type.getElementType());
+    if (alongKeys)
+      return loadVector(form.memory, p.x, type.getElementType());
+    return broadcast(make<memref::LoadOp>(form.memory, p.x));
+  case TileForm::Positions: {
+    Value first = add(form.scalar, lanes ? firstLane() : p.x);
+    Value vector = broadcast(first);
+    if (!lanes && !alongKeys)
+      return vector;
+    SmallVector<int32_t> steps(level.lanes);
+    for (int64_t l = 0; l < level.lanes; ++l)
+      steps[l] = static_cast<int32_t>(l);
+    return add(vector,
+               make<arith::ConstantOp>(DenseElementsAttr::get(
+                   vectorOf(b.getI32Type()), ArrayRef<int32_t>(steps))));
+  }
+  case TileForm::Splat:
+    return broadcast(form.scalar);
+  case TileForm::View:
+  case TileForm::Deferred:
+    break;
+  }
+  Operation *op = t.getDefiningOp();
+  if (auto map = dyn_cast<tile::MapOp>(op)) {
+    Values arguments;
+    for (Value input : map.getInputs())
+      arguments.push_back(at(input, p));
+    return evaluate(map.getBody(), arguments);
+  }
+  if (auto mask = dyn_cast<tile::MaskOp>(op)) {
+    Value x = at(mask.getTile(), p);
+    return !masked ? x
+                   : make<arith::SelectOp>(
+                         at(mask.getKeep(), p), x,
+                         broadcast(scalars.lookupOrDefault(mask.getFill())))
+                         .getResult();
+  }
+  if (auto cast = dyn_cast<tile::CastOp>(op))
+    return at(cast.getTile(), p);
+  return distance(cast<tile::SqDistOp>(op), p);
+}
+
+Value CpuEmitter::evaluate(Region &body, ValueRange arguments) {
+  DenseMap<Value, Value> vectors;
+  for (auto [argument, vector] : llvm::zip(body.getArguments(), arguments))
+    vectors[argument] = vector;
+  auto get = [&](Value v) -> Value {
+    if (Value known = vectors.lookup(v))
+      return known;
+    // A scalar from outside, the same for every lane.
+    return vectors[v] = broadcast(scalars.lookupOrDefault(v));
+  };
+  for (Operation &op : body.front().without_terminator()) {
+    if (op.getNumOperands() == 0) { // a constant
+      b.clone(op, scalars);
+      continue;
+    }
+    vectors[op.getResult(0)] = evaluateOp(op, get);
+  }
+  return get(body.front().getTerminator()->getOperand(0));
+}
+
+/// The operation with vectors for scalars.
+Value CpuEmitter::evaluateOp(Operation &op, function_ref<Value(Value)> get) {
+  if (auto load = dyn_cast<memref::LoadOp>(op))
+    return gather(load, get);
+  if (isa<arith::IndexCastOp>(op)) // integers of every width are i32 lanes
+    return get(op.getOperand(0));
+  OperationState state(loc, op.getName());
+  for (Value operand : op.getOperands())
+    state.addOperands(get(operand));
+  state.addAttributes(op.getAttrs());
+  // Multiplications and additions may fuse; nothing else is reordered.
+  if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(op)) {
+    state.attributes.erase("fastmath");
+    state.addAttribute("fastmath",
+                       arith::FastMathFlagsAttr::get(
+                           b.getContext(), arith::FastMathFlags::contract));
+  }
+  for (Type type : op.getResultTypes())
+    state.addTypes(vectorOf(type));
+  return b.create(state)->getResult(0);
+}
+
+/// A table read at an index a lane: one load a lane.
+Value CpuEmitter::gather(memref::LoadOp op, function_ref<Value(Value)> get) {
+  Value memory = scalars.lookupOrDefault(op.getMemRef());
+  Type element = op.getType();
+  Values indices;
+  for (Value i : op.getIndices())
+    indices.push_back(get(i));
+  Value result = make<arith::ConstantOp>(
+      cast<TypedAttr>(b.getZeroAttr(vectorOf(element))));
+  for (int64_t l = 0; l < level.lanes; ++l) {
+    Values lane;
+    for (Value i : indices)
+      lane.push_back(make<arith::IndexCastOp>(b.getIndexType(),
+                                              make<vector::ExtractOp>(i, l)));
+    Value entry = make<memref::LoadOp>(memory, lane);
+    if (element.isInteger(64))
+      entry = make<arith::TruncIOp>(b.getI32Type(), entry);
+    result = make<vector::InsertOp>(entry, result, l);
+  }
+  return result;
+}
+
+/// S5: |q|^2 + |k|^2 - 2 q.k, and the sum of squared differences in the lanes
+/// where that has lost its digits. Each lane's value depends on its pair alone.
+Value CpuEmitter::distance(tile::SqDistOp op, const Point &p) {
+  Value dot = at(op.getDot(), p);
+  Value norms =
+      make<arith::AddFOp>(at(op.getQueryNorm(), p), at(op.getKeyNorm(), p));
+  Value expanded = fma(dot, dense(-2), norms);
+  Value guarded = make<arith::AddFOp>(
+      expanded, broadcast(scalars.lookupOrDefault(op.getEps())));
+  Value near = make<arith::CmpFOp>(arith::CmpFPredicate::OLE, guarded,
+                                   make<arith::MulFOp>(norms, dense(1.0 / 16)));
+  Value any = make<vector::ReductionOp>(vector::CombiningKind::OR, near);
+  auto choice = make<scf::IfOp>(TypeRange{expanded.getType()}, any,
+                                /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  {
+    const TileForm &q = forms[op.getQuery()], &k = forms[op.getKey()];
+    Value last = add(k.rows, -1);
+    Value row = mul(min(p.x, last), k.stride);
+    int64_t depth = typeOf(op.getQuery()).size('d');
+    // Independent sums hide the latency of the additions.
+    constexpr int64_t ways = 4;
+    int64_t whole = depth / ways * ways;
+    auto term = [&](Value d, Value sum) -> Value {
+      Value x =
+          loadVector(q.memory, {p.panel, d, index(p.vector * level.lanes)});
+      Value y = broadcast(make<memref::LoadOp>(k.memory, add(row, d)));
+      Value difference = make<arith::SubFOp>(x, y);
+      return fma(difference, difference, sum);
+    };
+    Values sums(ways, dense(0));
+    if (whole)
+      sums = loop(index(0), index(whole), ways, sums,
+                  [&](Value d, ValueRange carried) {
+                    Values next;
+                    for (int64_t t = 0; t < ways; ++t)
+                      next.push_back(term(add(d, t), carried[t]));
+                    return next;
+                  });
+    for (int64_t d = whole; d < depth; ++d)
+      sums[d - whole] = term(index(d), sums[d - whole]);
+    Value direct = make<arith::AddFOp>(make<arith::AddFOp>(sums[0], sums[1]),
+                                       make<arith::AddFOp>(sums[2], sums[3]));
+    make<scf::YieldOp>(
+        ValueRange{make<arith::SelectOp>(near, direct, expanded)});
+  }
+  b.setInsertionPointToStart(choice.elseBlock());
+  make<scf::YieldOp>(ValueRange{expanded});
+  return choice.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops over vectors
+//===----------------------------------------------------------------------===//
+
+CpuEmitter::Tree CpuEmitter::treeOf(ValueRange roots) {
+  Tree tree;
+  SmallVector<Value> work(roots.begin(), roots.end());
+  while (!work.empty()) {
+    Value v = work.pop_back_val();
+    if (!isa<TileType>(v.getType()))
+      continue;
+    const TileForm &form = forms[v];
+    if (form.kind != TileForm::Deferred) {
+      tree.leaves.insert(v);
+      if (form.rows && !tree.rows)
+        tree.rows = form.rows;
+      continue;
+    }
+    Operation *op = v.getDefiningOp();
+    if (!tree.ops.insert(op))
+      continue;
+    if (auto mask = dyn_cast<tile::MaskOp>(op))
+      tree.edge = scalars.lookupOrDefault(mask.getEdge());
+    work.append(op->operand_begin(), op->operand_end());
+  }
+  return tree;
+}
+
+void CpuEmitter::underMasks(const Tree &tree, function_ref<void()> body) {
+  if (!tree.edge)
+    return body();
+  auto version = [&](bool withMask) {
+    return [&, withMask] {
+      masked = withMask;
+      body();
+      masked = false;
+    };
+  };
+  auto with = version(true), without = version(false);
+  ifThenElse(tree.edge, with, without);
+}
+
+/// Vectors of one value a query are loaded once a panel.
+void CpuEmitter::preload(const Tree &tree, Value panel) {
+  preloaded.clear();
+  for (Value leaf : tree.leaves)
+    if (hasLanes(typeOf(leaf)) && typeOf(leaf).rank() == 1)
+      for (int64_t v = 0; v < level.panelVectors; ++v) {
+        Value vector = at(leaf, {panel, v, {}});
+        preloaded[{leaf, v}] = vector;
+      }
+}
+
+Value CpuEmitter::materialize(Value t) {
+  TileForm &form = forms[t];
+  if (form.kind == TileForm::Buffer)
+    return form.memory;
+  Tree tree = treeOf(t);
+  Value memory;
+  bool keeps = form.kind == TileForm::Deferred;
+  if (keeps)
+    for (Value leaf : tree.leaves)
+      if (!memory)
+        memory = reusable(leaf, t, tree.ops);
+  if (!memory)
+    memory = allocate(typeOf(t));
+  materializeInto(t, memory, tree);
+  if (keeps) { // others are made anew: their buffers may be written over
+    forms[t] = {TileForm::Buffer, memory, {}, {}, tree.rows};
+    done.insert(t.getDefiningOp());
+  }
+  return memory;
+}
+
+void CpuEmitter::materializeInto(Value t, Value memory, const Tree &tree) {
+  TileType type = typeOf(t);
+  underMasks(tree, [&] {
+    if (!hasLanes(type)) {
+      loop(index(0), index(type.getShape()[0]), level.lanes, [&](Value x) {
+        storeVector(at(t, {{}, 0, x}), memory, x);
+      });
+      return;
+    }
+    forPanels([&](Value panel) {
+      preload(tree, panel);
+      if (type.rank() == 1) {
+        for (int64_t v = 0; v < level.panelVectors; ++v)
+          storeVector(at(t, {panel, v, {}}), memory,
+                      add(mul(panel, index(panelLanes())), v * level.lanes));
+      } else {
+        char x = other(type);
+        Value limit = x == 'k' && tree.rows ? tree.rows : index(type.size(x));
+        loop(index(0), limit, 1, [&](Value row) {
+          for (int64_t v = 0; v < level.panelVectors; ++v)
+            storeVector(at(t, {panel, v, row}), memory,
+                        {panel, row, index(v * level.lanes)});
+        });
+      }
+      preloaded.clear();
+    });
+  });
+}
+
+LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
+  Value root = op.getTile();
+  TileType type = typeOf(root), result = op.getResult().getType();
+  if (type.rank() != 2 || !hasLanes(type) || result.rank() != 1 ||
+      !hasLanes(result))
+    return op.emitOpError("folds something else than the rows of a panel");
+  Tree tree = treeOf(root), initTree = treeOf(op.getInit());
+  // Evaluated once: kept if anything else still reads it.
+  Value kept;
+  if (forms[root].kind == TileForm::Deferred &&
+      llvm::any_of(root.getUsers(), [&](Operation *user) {
+        return !isFinished(user, op, tree.ops);
+      })) {
+    for (Value leaf : tree.leaves)
+      if (!kept)
+        kept = reusable(leaf, root, tree.ops);
+    if (!kept)
+      kept = allocate(type);
+  }
+  Value target;
+  for (Value leaf : initTree.leaves)
+    if (!target && leaf.getType() == result)
+      target = reusable(leaf, op.getResult(), initTree.ops);
+  if (!target)
+    target = allocate(result);
+
+  bool isFloat = result.getElementType().isF32();
+  auto combine = [&](Value x, Value y) -> Value {
+    switch (op.getCombine()) {
+    case tile::Combine::Add:
+      return isFloat ? make<arith::AddFOp>(x, y).getResult()
+                     : make<arith::AddIOp>(x, y).getResult();
+    case tile::Combine::Max:
+      if (!isFloat)
+        return make<arith::MaxSIOp>(x, y);
+      break;
+    case tile::Combine::Min:
+      if (!isFloat)
+        return make<arith::MinSIOp>(x, y);
+      break;
+    }
+    // One machine instruction; a NaN shows in the weights, not here.
+    auto predicate = op.getCombine() == tile::Combine::Max
+                         ? arith::CmpFPredicate::OGT
+                         : arith::CmpFPredicate::OLT;
+    return make<arith::SelectOp>(make<arith::CmpFOp>(predicate, y, x), y, x);
+  };
+
+  char x = other(type);
+  Value limit = x == 'k' && tree.rows ? tree.rows : index(type.size(x));
+  Tree both = tree;
+  both.leaves.insert(initTree.leaves.begin(), initTree.leaves.end());
+  both.edge = tree.edge ? tree.edge : initTree.edge;
+  underMasks(both, [&] {
+    forPanels([&](Value panel) {
+      preload(both, panel);
+      Values start;
+      for (int64_t v = 0; v < level.panelVectors; ++v)
+        start.push_back(at(op.getInit(), {panel, v, {}}));
+      Values folded =
+          loop(index(0), limit, 1, start, [&](Value row, ValueRange carried) {
+            Values next;
+            for (int64_t v = 0; v < level.panelVectors; ++v) {
+              Value y = at(root, {panel, v, row});
+              if (kept)
+                storeVector(y, kept, {panel, row, index(v * level.lanes)});
+              next.push_back(combine(carried[v], y));
+            }
+            return next;
+          });
+      for (int64_t v = 0; v < level.panelVectors; ++v)
+        storeVector(folded[v], target,
+                    add(mul(panel, index(panelLanes())), v * level.lanes));
+      preloaded.clear();
+    });
+  });
+  if (kept) {
+    forms[root] = {TileForm::Buffer, kept, {}, {}, tree.rows};
+    done.insert(root.getDefiningOp());
+  }
+  forms[op.getResult()] = {TileForm::Buffer, target, {}, {}, {}};
+  return success();
+}
+
+void CpuEmitter::emitSqNorm(tile::SqNormOp op) {
+  TileType type = typeOf(op.getTile());
+  Value result = allocate(op.getResult().getType());
+  const TileForm form = forms[op.getTile()];
+  int64_t depth = type.getShape()[1];
+  forms[op.getResult()] = {TileForm::Buffer, result, {}, {}, form.rows};
+  if (hasLanes(type)) {
+    forPanels([&](Value panel) {
+      Values sums =
+          loop(index(0), index(depth), 1, Values(level.panelVectors, dense(0)),
+               [&](Value d, ValueRange carried) {
+                 Values next;
+                 for (int64_t v = 0; v < level.panelVectors; ++v) {
+                   Value x = at(op.getTile(), {panel, v, d});
+                   next.push_back(fma(x, x, carried[v]));
+                 }
+                 return next;
+               });
+      for (int64_t v = 0; v < level.panelVectors; ++v)
+        storeVector(sums[v], result,
+                    add(mul(panel, index(panelLanes())), v * level.lanes));
+    });
+    return;
+  }
+  // A key's row lies along memory: lanes are coordinates, folded once at its
+  // end.
+  int64_t whole = depth / level.lanes * level.lanes;
+  auto fast = arith::FastMathFlagsAttr::get(b.getContext(),
+                                            arith::FastMathFlags::reassoc);
+  loop(index(0), form.rows, 1, [&](Value row) {
+    Value start = mul(row, form.stride);
+    Value sum = make<arith::ConstantOp>(b.getF32FloatAttr(0));
+    if (whole) {
+      Values sums = loop(index(0), index(whole), level.lanes, dense(0),
+                         [&](Value d, ValueRange carried) -> Values {
+                           Value x = loadVector(form.memory, add(start, d));
+                           return {fma(x, x, carried[0])};
+                         });
+      sum = make<vector::ReductionOp>(vector::CombiningKind::ADD, sums[0],
+                                      fast.getValue());
+    }
+    for (int64_t d = whole; d < depth; ++d) {
+      Value x = make<memref::LoadOp>(form.memory, add(start, d));
+      sum = make<math::FmaOp>(x, x, sum);
+    }
+    make<memref::StoreOp>(sum, result, row);
+  });
+}

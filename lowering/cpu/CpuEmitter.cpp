@@ -1,0 +1,354 @@
+//===- CpuEmitter.cpp - operations, loops and buffers ---------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/CpuEmitter.h"
+
+#include "mlir/Dialect/SCF/Utils/Utils.h"
+
+using namespace mlir;
+using namespace attn;
+using tile::TileType;
+
+CpuEmitter::CpuEmitter(OpBuilder builder, Location loc, const CpuLevel &level,
+                       IRMapping &scalars, Block *entry)
+    : b(builder), loc(loc), level(level), scalars(scalars), entry(entry) {}
+
+//===----------------------------------------------------------------------===//
+// Sugar
+//===----------------------------------------------------------------------===//
+
+/// Integers of every width become i32 lanes: positions and table entries fit.
+VectorType CpuEmitter::vectorOf(Type scalar) {
+  if (scalar.isIndex() || scalar.isInteger(64))
+    scalar = b.getI32Type();
+  return VectorType::get({level.lanes}, scalar);
+}
+
+Value CpuEmitter::dense(double v) {
+  return make<arith::ConstantOp>(
+      DenseElementsAttr::get(vectorOf(b.getF32Type()), static_cast<float>(v)));
+}
+
+Value CpuEmitter::broadcast(Value scalar) {
+  Type type = scalar.getType();
+  if (auto constant = scalar.getDefiningOp<arith::ConstantOp>()) {
+    VectorType vector = vectorOf(type);
+    if (auto f = dyn_cast<FloatAttr>(constant.getValue()))
+      return make<arith::ConstantOp>(
+          DenseElementsAttr::get(vector, f.getValue()));
+    if (auto i = dyn_cast<IntegerAttr>(constant.getValue()))
+      return make<arith::ConstantOp>(DenseElementsAttr::get(
+          vector, i.getValue().sextOrTrunc(vector.getElementTypeBitWidth())));
+  }
+  if (type.isIndex())
+    scalar = make<arith::IndexCastOp>(b.getI32Type(), scalar);
+  else if (type.isInteger(64))
+    scalar = make<arith::TruncIOp>(b.getI32Type(), scalar);
+  return make<vector::BroadcastOp>(vectorOf(type), scalar);
+}
+
+Value CpuEmitter::loadVector(Value memory, ValueRange indices, Type scalar) {
+  return make<vector::LoadOp>(vectorOf(scalar ? scalar : b.getF32Type()),
+                              memory, indices);
+}
+
+CpuEmitter::Values
+CpuEmitter::loop(Value lo, Value hi, int64_t step, ValueRange init,
+                 function_ref<Values(Value, ValueRange)> body,
+                 int64_t unrollBy) {
+  auto op = make<scf::ForOp>(
+      lo, hi, index(step), init,
+      [&](OpBuilder &nested, Location, Value iv, ValueRange carried) {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPoint(nested.getInsertionBlock(),
+                            nested.getInsertionPoint());
+        Values next = body(iv, carried);
+        make<scf::YieldOp>(next);
+      });
+  if (unrollBy > 1)
+    unrolls.push_back({op, unrollBy});
+  return Values(op.getResults());
+}
+
+void CpuEmitter::loop(Value lo, Value hi, int64_t step,
+                      function_ref<void(Value)> body) {
+  loop(lo, hi, step, ValueRange{}, [&](Value iv, ValueRange) {
+    body(iv);
+    return Values();
+  });
+}
+
+void CpuEmitter::forPanels(function_ref<void(Value)> body) {
+  if (level.panels == 1)
+    return body(index(0));
+  loop(index(0), panelCount, 1, body);
+}
+
+void CpuEmitter::ifThenElse(Value condition, function_ref<void()> then,
+                            function_ref<void()> otherwise) {
+  auto op = make<scf::IfOp>(TypeRange(), condition,
+                            /*withElse=*/static_cast<bool>(otherwise));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.thenBlock());
+  then();
+  if (otherwise) {
+    b.setInsertionPointToStart(op.elseBlock());
+    otherwise();
+  }
+}
+
+void CpuEmitter::finish() {
+  // Innermost loops; recorded in order of creation, none contains another.
+  for (auto [op, factor] : unrolls)
+    (void)loopUnrollByFactor(op, factor);
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+/// Tiles live on the stack of the stage, allocated once.
+Value CpuEmitter::allocate(TileType type) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(entry);
+  Type element = vectorOf(type.getElementType()).getElementType();
+  SmallVector<int64_t> shape;
+  if (!hasLanes(type))
+    shape.push_back(type.getShape()[0]);
+  else if (type.rank() == 1)
+    shape.push_back(type.size('q'));
+  else
+    shape = {level.panels, type.size(other(type)), panelLanes()};
+  return make<memref::AllocaOp>(MemRefType::get(shape, element),
+                                b.getI64IntegerAttr(64));
+}
+
+/// Copies a buffer; rank-2 buffers panel by panel.
+void CpuEmitter::copy(TileType type, Value from, Value to) {
+  if (from == to)
+    return;
+  Type element = type.getElementType();
+  if (type.rank() == 1) {
+    loop(index(0), index(type.getShape()[0]), level.lanes,
+         [&](Value i) { storeVector(loadVector(from, i, element), to, i); });
+    return;
+  }
+  forPanels([&](Value p) {
+    loop(index(0), index(type.size(other(type))), 1, [&](Value x) {
+      for (int64_t v = 0; v < level.panelVectors; ++v) {
+        Values at{p, x, index(v * level.lanes)};
+        storeVector(loadVector(from, at, element), to, at);
+      }
+    });
+  });
+}
+
+/// Whether nothing that is still to come reads what `op` reads, counting
+/// `root`'s tree as read now.
+bool CpuEmitter::isFinished(Operation *op, Operation *root,
+                            const llvm::SetVector<Operation *> &tree) {
+  if (op == root || done.contains(op))
+    return true;
+  bool deferred = tree.contains(op);
+  if (!deferred && op->getNumResults() == 1) {
+    auto it = forms.find(op->getResult(0));
+    deferred = it != forms.end() && it->second.kind == TileForm::Deferred;
+  }
+  return deferred && llvm::all_of(op->getUsers(), [&](Operation *user) {
+           return isFinished(user, root, tree);
+         });
+}
+
+/// Whether only one of the two operations can run.
+static bool onOtherBranch(Operation *a, Operation *b) {
+  for (auto branch = b->getParentOfType<scf::IfOp>(); branch;
+       branch = branch->getParentOfType<scf::IfOp>()) {
+    Region *ofB = branch.getThenRegion().isAncestor(b->getParentRegion())
+                      ? &branch.getElseRegion()
+                      : &branch.getThenRegion();
+    if (ofB->isAncestor(a->getParentRegion()))
+      return true;
+  }
+  return false;
+}
+
+/// The buffer of a leaf, if the value of `root` may take its place.
+Value CpuEmitter::reusable(Value leaf, Value root,
+                           const llvm::SetVector<Operation *> &tree) {
+  const TileForm &form = forms[leaf];
+  Operation *rootOp = root.getDefiningOp();
+  if (form.kind != TileForm::Buffer || leaf.getType() != root.getType())
+    return {};
+  // A loop in between would read the leaf again.
+  Block *block = root.getParentBlock();
+  while (block != leaf.getParentBlock()) {
+    auto branch = dyn_cast_or_null<scf::IfOp>(block->getParentOp());
+    if (!branch)
+      return {};
+    block = branch->getBlock();
+  }
+  bool free = llvm::all_of(leaf.getUsers(), [&](Operation *user) {
+    return isFinished(user, rootOp, tree) || onOtherBranch(user, rootOp);
+  });
+  return free ? form.memory : Value();
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+static bool touchesTiles(Operation &op) {
+  auto isTile = [](Type t) { return isa<TileType>(t); };
+  return op
+      .walk([&](Operation *nested) {
+        bool found = llvm::any_of(nested->getOperandTypes(), isTile) ||
+                     llvm::any_of(nested->getResultTypes(), isTile);
+        return found ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+LogicalResult CpuEmitter::emitBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (failed(emit(op)))
+      return failure();
+  return success();
+}
+
+LogicalResult CpuEmitter::emit(Operation &op) {
+  loc = op.getLoc();
+  if (!touchesTiles(op)) {
+    b.clone(op, scalars);
+    return success();
+  }
+  auto finished = [&](LogicalResult result) {
+    done.insert(&op);
+    return result;
+  };
+  if (auto forOp = dyn_cast<scf::ForOp>(op))
+    return finished(emitFor(forOp));
+  if (auto ifOp = dyn_cast<scf::IfOp>(op))
+    return finished(emitIf(ifOp));
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return emitLoad(load), finished(success());
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return finished(emitStore(store));
+  if (auto contract = dyn_cast<tile::ContractOp>(op))
+    return finished(emitContract(contract));
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return finished(emitReduce(reduce));
+  if (auto norm = dyn_cast<tile::SqNormOp>(op))
+    return emitSqNorm(norm), finished(success());
+  if (auto rows = dyn_cast<tile::RowsOp>(op))
+    return finished(emitRows(rows));
+  if (auto splat = dyn_cast<tile::SplatOp>(op)) {
+    forms[splat.getResult()] = {
+        TileForm::Splat, {}, {}, scalars.lookupOrDefault(splat.getValue()), {}};
+    return finished(success());
+  }
+  if (auto iota = dyn_cast<tile::IotaOp>(op)) {
+    forms[iota.getResult()] = {TileForm::Positions,
+                               {},
+                               {},
+                               scalars.lookupOrDefault(iota.getOrigin()),
+                               {}};
+    return finished(success());
+  }
+  if (isa<tile::MapOp, tile::MaskOp, tile::SqDistOp, tile::CastOp>(op)) {
+    Value result = op.getResult(0);
+    forms[result] = {};
+    // What is one value a query or a key is computed at once; pairs wait.
+    if (typeOf(result).rank() == 1 &&
+        !typeOf(result).getElementType().isInteger(1))
+      materialize(result);
+    return success();
+  }
+  return op.emitOpError("has no form on the CPU");
+}
+
+/// Loop-carried tiles become buffers that the body updates in place.
+LogicalResult CpuEmitter::emitFor(scf::ForOp op) {
+  Values buffers;
+  llvm::SetVector<Operation *> none;
+  for (auto [init, argument] :
+       llvm::zip(op.getInitArgs(), op.getRegionIterArgs())) {
+    auto type = dyn_cast<TileType>(init.getType());
+    if (!type)
+      return op.emitOpError("carries a scalar beside tiles");
+    Value from = materialize(init);
+    // The loop may write over its start if nobody else reads it; an enclosing
+    // `yield` on the path not taken does not count.
+    bool own = llvm::all_of(init.getUsers(), [&](Operation *user) {
+      return user == op || isa<scf::YieldOp>(user) ||
+             isFinished(user, op, none);
+    });
+    Value buffer = from;
+    if (!own) {
+      buffer = allocate(type);
+      copy(type, from, buffer);
+    }
+    buffers.push_back(buffer);
+    forms[argument] = {TileForm::Buffer, buffer, {}, {}, {}};
+  }
+  auto lookup = [&](Value v) { return scalars.lookupOrDefault(v); };
+  auto made =
+      make<scf::ForOp>(lookup(op.getLowerBound()), lookup(op.getUpperBound()),
+                       lookup(op.getStep()));
+  scalars.map(op.getInductionVar(), made.getInductionVar());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(made.getBody());
+  if (failed(emitBlock(*op.getBody())))
+    return failure();
+  loc = op.getLoc();
+  auto yield = cast<scf::YieldOp>(op.getBody()->getTerminator());
+  Values next; // all of them, before any buffer is written over
+  for (Value v : yield.getOperands())
+    next.push_back(materialize(v));
+  for (auto [v, from, to] : llvm::zip(yield.getOperands(), next, buffers))
+    copy(typeOf(v), from, to);
+  done.insert(yield);
+  for (auto [result, buffer] : llvm::zip(op.getResults(), buffers))
+    forms[result] = {TileForm::Buffer, buffer, {}, {}, {}};
+  return success();
+}
+
+/// The results take the buffers of the values that the else branch passes on.
+LogicalResult CpuEmitter::emitIf(scf::IfOp op) {
+  auto branchYield = [](Block *block) {
+    return cast<scf::YieldOp>(block->getTerminator());
+  };
+  Values targets;
+  if (op.getNumResults())
+    for (Value v : branchYield(op.elseBlock()).getOperands()) {
+      if (!isa<TileType>(v.getType()) || forms[v].kind != TileForm::Buffer)
+        return op.emitOpError("passes on something else than carried tiles");
+      targets.push_back(forms[v].memory);
+    }
+  auto made =
+      make<scf::IfOp>(TypeRange(), scalars.lookupOrDefault(op.getCondition()),
+                      /*withElse=*/op.elseBlock() != nullptr);
+  OpBuilder::InsertionGuard guard(b);
+  for (bool then : {true, false}) {
+    Block *block = then ? op.thenBlock() : op.elseBlock();
+    if (!block)
+      continue;
+    b.setInsertionPointToStart(then ? made.thenBlock() : made.elseBlock());
+    if (failed(emitBlock(*block)))
+      return failure();
+    loc = op.getLoc();
+    scf::YieldOp yield = branchYield(block);
+    Values next;
+    for (Value v : yield.getOperands())
+      next.push_back(materialize(v));
+    for (auto [v, from, to] : llvm::zip(yield.getOperands(), next, targets))
+      copy(typeOf(v), from, to);
+    done.insert(yield);
+  }
+  for (auto [result, buffer] : llvm::zip(op.getResults(), targets))
+    forms[result] = {TileForm::Buffer, buffer, {}, {}, {}};
+  return success();
+}

@@ -1,0 +1,200 @@
+//===- CpuEmitter.h - tile operations as vector loops -----------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Vector lanes are queries, the axis that the grid owns. A tile with that axis
+// and another one lies in panels, [panel][x][lane], with as many lanes as fill
+// a register block; its neighbours in a contraction are read as they lie in
+// memory, one scalar broadcast a time. No key or value is packed and nothing is
+// reduced across lanes.
+//
+// Element-wise operations on pairs are not carried out where they stand: they
+// are evaluated, vector by vector, where a reduction or a contraction needs
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_CPU_CPUEMITTER_H
+#define ATTN_LOWERING_CPU_CPUEMITTER_H
+
+#include "lowering/Passes.h"
+#include "lowering/Target.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace attn {
+
+/// How the value of a tile is at hand.
+struct TileForm {
+  enum Kind {
+    Buffer,    ///< memory: [panels][x][lanes], [tileQ] or [tileK]
+    View,      ///< rows in the caller's memory: flat memory and a row stride
+    Positions, ///< origin + index
+    Splat,     ///< one scalar
+    Deferred   ///< evaluated where it is needed
+  };
+  Kind kind = Deferred;
+  mlir::Value memory;
+  mlir::Value stride; ///< View: elements from row to row
+  mlir::Value scalar; ///< Positions: origin (index); Splat: the scalar
+  mlir::Value rows;   ///< rows of the key axis that exist, where that is known
+};
+
+/// One vector of a tile.
+struct Point {
+  mlir::Value panel;  ///< which panel of lanes; null where lanes are keys
+  int64_t vector = 0; ///< which vector of the panel
+  mlir::Value x;      ///< the coordinate on the other axis, or the first key
+};
+
+/// Emits one stage function.
+class CpuEmitter {
+public:
+  CpuEmitter(mlir::OpBuilder builder, mlir::Location loc, const CpuLevel &level,
+             mlir::IRMapping &scalars, mlir::Block *entry);
+
+  /// Emits the operations of a block of the tile level, without its terminator.
+  mlir::LogicalResult emitBlock(mlir::Block &block);
+  /// Unrolls the contraction loops; to be called once, last.
+  void finish();
+
+private:
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  // CpuEmitter.cpp: operations, loops, buffers.
+  mlir::LogicalResult emit(mlir::Operation &op);
+  mlir::LogicalResult emitFor(mlir::scf::ForOp op);
+  mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+  mlir::Value allocate(tile::TileType type);
+  void copy(tile::TileType type, mlir::Value from, mlir::Value to);
+  bool isFinished(mlir::Operation *op, mlir::Operation *root,
+                  const llvm::SetVector<mlir::Operation *> &tree);
+  mlir::Value reusable(mlir::Value leaf, mlir::Value root,
+                       const llvm::SetVector<mlir::Operation *> &tree);
+
+  // CpuElementwise.cpp: evaluation of deferred operations.
+  mlir::Value at(mlir::Value tile, const Point &p);
+  mlir::Value evaluate(mlir::Region &body, mlir::ValueRange arguments);
+  mlir::Value evaluateOp(mlir::Operation &op,
+                         llvm::function_ref<mlir::Value(mlir::Value)> get);
+  mlir::Value gather(mlir::memref::LoadOp op,
+                     llvm::function_ref<mlir::Value(mlir::Value)> get);
+  mlir::Value distance(tile::SqDistOp op, const Point &p);
+  struct Tree {
+    llvm::SetVector<mlir::Operation *> ops; ///< deferred operations
+    llvm::SetVector<mlir::Value> leaves;    ///< tiles at hand
+    mlir::Value edge;                       ///< of the masks, or null
+    mlir::Value rows;                       ///< keys that exist, or null
+  };
+  Tree treeOf(mlir::ValueRange roots);
+  /// Runs `body` once under the masks, where `tree` has any, and once without.
+  void underMasks(const Tree &tree, llvm::function_ref<void()> body);
+  void preload(const Tree &tree, mlir::Value panel);
+  mlir::Value materialize(mlir::Value tile);
+  void materializeInto(mlir::Value tile, mlir::Value memory, const Tree &tree);
+  mlir::LogicalResult emitReduce(tile::ReduceOp op);
+  void emitSqNorm(tile::SqNormOp op);
+
+  // CpuContract.cpp.
+  mlir::LogicalResult emitContract(tile::ContractOp op);
+  struct Scalars { ///< the operand that is broadcast
+    mlir::Value memory, stride;
+    bool xIsRow; ///< x counts its rows, the summed axis its columns
+    mlir::Value rows;
+  };
+  using Accumulate = llvm::function_ref<mlir::Value(
+      mlir::Value acc, mlir::Value lanes, mlir::Value scalar, mlir::Value c,
+      const Point &p)>;
+  /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel.
+  void contractPanel(mlir::Value lanes, mlir::Value panel, mlir::Value limitC,
+                     mlir::Value limitX, int64_t extentX, const Scalars &s,
+                     llvm::function_ref<mlir::Value(const Point &)> initial,
+                     llvm::function_ref<void(const Point &, mlir::Value)> done,
+                     Accumulate accumulate, bool unroll);
+  mlir::Value isFinite(tile::TileType type, const TileForm &view);
+
+  // CpuMemory.cpp.
+  void emitLoad(tile::LoadOp op);
+  mlir::LogicalResult emitStore(tile::StoreOp op);
+  /// The memory at `indices` as a flat memref, and the stride of its rows.
+  std::pair<mlir::Value, mlir::Value>
+  flatten(mlir::Value memory, mlir::ValueRange indices, int64_t innerAxes);
+  void transpose(Values &rows);
+
+  // CpuRows.cpp.
+  mlir::LogicalResult emitRows(tile::RowsOp op);
+  friend class RowEmitter;
+
+  // Sugar.
+  template <typename Op, typename... Args> Op make(Args &&...args) {
+    return Op::create(b, loc, std::forward<Args>(args)...);
+  }
+  mlir::Value index(int64_t v) { return make<mlir::arith::ConstantIndexOp>(v); }
+  mlir::Value add(mlir::Value x, mlir::Value y) {
+    return make<mlir::arith::AddIOp>(x, y);
+  }
+  mlir::Value add(mlir::Value x, int64_t y) { return y ? add(x, index(y)) : x; }
+  mlir::Value mul(mlir::Value x, mlir::Value y) {
+    return make<mlir::arith::MulIOp>(x, y);
+  }
+  mlir::Value min(mlir::Value x, mlir::Value y) {
+    return make<mlir::arith::MinSIOp>(x, y);
+  }
+  mlir::Value max(mlir::Value x, mlir::Value y) {
+    return make<mlir::arith::MaxSIOp>(x, y);
+  }
+  mlir::VectorType vectorOf(mlir::Type scalar);
+  mlir::Value dense(double v);
+  mlir::Value broadcast(mlir::Value scalar);
+  mlir::Value fma(mlir::Value x, mlir::Value y, mlir::Value acc) {
+    return make<mlir::vector::FMAOp>(x, y, acc);
+  }
+  mlir::Value loadVector(mlir::Value memory, mlir::ValueRange indices,
+                         mlir::Type scalar = {});
+  void storeVector(mlir::Value v, mlir::Value memory,
+                   mlir::ValueRange indices) {
+    make<mlir::vector::StoreOp>(v, memory, indices);
+  }
+  /// A loop that carries values; `body` returns the next ones.
+  Values loop(mlir::Value lo, mlir::Value hi, int64_t step,
+              mlir::ValueRange init,
+              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body,
+              int64_t unrollBy = 1);
+  void loop(mlir::Value lo, mlir::Value hi, int64_t step,
+            llvm::function_ref<void(mlir::Value)> body);
+  /// A loop over the panels that hold a query of this work item.
+  void forPanels(llvm::function_ref<void(mlir::Value)> body);
+  void ifThenElse(mlir::Value condition, llvm::function_ref<void()> then,
+                  llvm::function_ref<void()> otherwise);
+
+  static tile::TileType typeOf(mlir::Value v) {
+    return mlir::cast<tile::TileType>(v.getType());
+  }
+  /// Whether the lanes of the tile are queries.
+  static bool hasLanes(tile::TileType t) { return t.has('q'); }
+  /// The axis of a tile with lanes that is not the lanes'.
+  static char other(tile::TileType t) {
+    return t.getAxes()[0] == 'q' ? t.getAxes()[1] : t.getAxes()[0];
+  }
+  int64_t panelLanes() const { return level.lanes * level.panelVectors; }
+
+  mlir::OpBuilder b;
+  mlir::Location loc;
+  const CpuLevel &level;
+  mlir::IRMapping &scalars;
+  mlir::Block *entry;
+  mlir::Value panelCount;
+  llvm::DenseMap<mlir::Value, TileForm> forms;
+  llvm::DenseSet<mlir::Operation *> done;
+  llvm::SmallVector<std::pair<mlir::scf::ForOp, int64_t>> unrolls;
+  bool masked = false;
+  /// Vectors of (q) tiles, loaded ahead of a loop over the other axis.
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> preloaded;
+};
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_CPU_CPUEMITTER_H

@@ -1,0 +1,194 @@
+//===- CpuMemory.cpp - tiles from and to the caller's memory --------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/CpuEmitter.h"
+
+using namespace mlir;
+using namespace attn;
+using tile::TileType;
+
+/// Address arithmetic is spelled out, so that what does not change in a loop
+/// can leave it.
+std::pair<Value, Value> CpuEmitter::flatten(Value memory, ValueRange indices,
+                                            int64_t innerAxes) {
+  auto metadata = make<memref::ExtractStridedMetadataOp>(memory);
+  Value offset = metadata.getOffset();
+  for (auto [i, position] : llvm::enumerate(indices))
+    offset = add(offset, mul(position, metadata.getStrides()[i]));
+  auto type = MemRefType::get(
+      {ShapedType::kDynamic},
+      cast<MemRefType>(memory.getType()).getElementType(),
+      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1}));
+  // The extent is never looked at; the rows that exist are counted elsewhere.
+  Value flat = make<memref::ReinterpretCastOp>(
+      type, metadata.getBaseBuffer(), OpFoldResult(offset),
+      ArrayRef<OpFoldResult>{OpFoldResult(index(int64_t(1) << 48))},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
+  size_t rowAxis = indices.size() - 1 - innerAxes;
+  return {flat, metadata.getStrides()[rowAxis]};
+}
+
+/// Transposes `lanes` vectors in place, by swapping blocks of 1/2, 1/4, ...
+void CpuEmitter::transpose(Values &rows) {
+  int64_t n = level.lanes;
+  for (int64_t s = n / 2; s >= 1; s /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t l = 0; l < n; ++l) {
+      low.push_back((l & s) == 0 ? l : n + l - s);
+      high.push_back((l & s) == 0 ? l + s : n + l);
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      if (i & s)
+        continue;
+      Value x = rows[i], y = rows[i + s];
+      rows[i] = make<vector::ShuffleOp>(x, y, low);
+      rows[i + s] = make<vector::ShuffleOp>(x, y, high);
+    }
+  }
+}
+
+void CpuEmitter::emitLoad(tile::LoadOp op) {
+  TileType type = op.getResult().getType();
+  Value memory = scalars.lookupOrDefault(op.getMemory());
+  Values indices;
+  for (Value i : op.getIndices())
+    indices.push_back(scalars.lookupOrDefault(i));
+  Value row0 = indices.back();
+  auto [flat, stride] = flatten(memory, indices, 0);
+  Value rows =
+      make<arith::SubIOp>(scalars.lookupOrDefault(op.getLimit()), row0);
+  rows = min(rows, index(type.getShape()[0]));
+
+  if (!hasLanes(type) && type.rank() == 2) {
+    forms[op.getResult()] = {TileForm::View, flat, stride, {}, rows};
+    return;
+  }
+  Value buffer = allocate(type);
+  forms[op.getResult()] = {
+      TileForm::Buffer, buffer, {}, {}, hasLanes(type) ? Value() : rows};
+  if (!hasLanes(type)) { // one value a key
+    Value source = flat, step = stride;
+    loop(index(0), rows, 1, [&](Value r) {
+      make<memref::StoreOp>(make<memref::LoadOp>(source, mul(r, step)), buffer,
+                            r);
+    });
+    return;
+  }
+
+  // Queries: rows become lanes. Panels are counted by the rows of the array, so
+  // that results past a given length are written too.
+  Value extent =
+      make<memref::DimOp>(memory, static_cast<int64_t>(indices.size()) - 1);
+  Value here = min(make<arith::SubIOp>(extent, row0), index(type.size('q')));
+  panelCount = make<arith::CeilDivSIOp>(here, index(panelLanes()));
+  Value last = max(add(rows, -1), index(0));
+  int64_t depth = type.getShape()[1], lanes = level.lanes;
+  int64_t whole = depth / lanes * lanes;
+  Value source = flat, step = stride;
+  forPanels([&](Value panel) {
+    for (int64_t v = 0; v < level.panelVectors; ++v) {
+      Value first = add(mul(panel, index(panelLanes())), v * lanes);
+      Values starts;
+      for (int64_t l = 0; l < lanes; ++l)
+        starts.push_back(mul(min(add(first, l), last), step));
+      if (whole)
+        loop(index(0), index(whole), lanes, [&](Value d) {
+          Values block;
+          for (int64_t l = 0; l < lanes; ++l)
+            block.push_back(loadVector(source, add(starts[l], d)));
+          transpose(block);
+          for (int64_t l = 0; l < lanes; ++l)
+            storeVector(block[l], buffer, {panel, add(d, l), index(v * lanes)});
+        });
+      if (depth > whole)
+        loop(index(whole), index(depth), 1, [&](Value d) {
+          for (int64_t l = 0; l < lanes; ++l)
+            make<memref::StoreOp>(
+                make<memref::LoadOp>(source, add(starts[l], d)), buffer,
+                ValueRange{panel, d, index(v * lanes + l)});
+        });
+    }
+  });
+}
+
+LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
+  TileType type = typeOf(op.getTile());
+  if (!hasLanes(type))
+    return op.emitOpError("stores something else than rows of queries");
+  Value memory = scalars.lookupOrDefault(op.getMemory());
+  Values indices;
+  for (Value i : op.getIndices())
+    indices.push_back(scalars.lookupOrDefault(i));
+  bool corner = static_cast<int64_t>(indices.size()) ==
+                    cast<MemRefType>(memory.getType()).getRank() &&
+                type.rank() == 2;
+  Value row0 = indices[indices.size() - 1 - corner];
+  auto [target, step] = flatten(memory, indices, corner);
+  Value rows =
+      min(make<arith::SubIOp>(scalars.lookupOrDefault(op.getLimit()), row0),
+          index(type.size('q')));
+  Value buffer;
+  if (corner) { // columns past the keys that exist are written too
+    buffer = allocate(type);
+    Tree tree = treeOf(op.getTile());
+    tree.rows = Value();
+    materializeInto(op.getTile(), buffer, tree);
+  } else {
+    buffer = materialize(op.getTile());
+  }
+  Value flat = target, stride = step;
+  if (type.rank() == 1) {
+    loop(index(0), rows, 1, [&](Value r) {
+      make<memref::StoreOp>(make<memref::LoadOp>(buffer, r), flat,
+                            mul(r, stride));
+    });
+    return success();
+  }
+  char x = other(type);
+  int64_t width = type.size(x), lanes = level.lanes;
+  Value end = index(width);
+  if (corner) {
+    Value extent =
+        make<memref::DimOp>(memory, static_cast<int64_t>(indices.size()) - 1);
+    end = min(end, make<arith::SubIOp>(extent, indices.back()));
+  }
+  int64_t whole = corner ? 0 : width / lanes * lanes;
+  forPanels([&](Value panel) {
+    for (int64_t v = 0; v < level.panelVectors; ++v) {
+      Value first = add(mul(panel, index(panelLanes())), v * lanes);
+      auto ifRow = [&](int64_t l, function_ref<void(Value)> body) {
+        Value row = add(first, l);
+        ifThenElse(
+            make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, rows),
+            [&] { body(mul(row, stride)); }, nullptr);
+      };
+      if (whole)
+        loop(index(0), index(whole), lanes, [&](Value d) {
+          Values block;
+          for (int64_t l = 0; l < lanes; ++l)
+            block.push_back(
+                loadVector(buffer, {panel, add(d, l), index(v * lanes)}));
+          transpose(block);
+          for (int64_t l = 0; l < lanes; ++l)
+            ifRow(l, [&](Value start) {
+              storeVector(block[l], flat, add(start, d));
+            });
+        });
+      if (width > whole)
+        for (int64_t l = 0; l < lanes; ++l)
+          ifRow(l, [&](Value start) {
+            loop(index(whole), end, 1, [&](Value d) {
+              make<memref::StoreOp>(
+                  make<memref::LoadOp>(
+                      buffer, ValueRange{panel, d, index(v * lanes + l)}),
+                  flat, add(start, d));
+            });
+          });
+    }
+  });
+  return success();
+}

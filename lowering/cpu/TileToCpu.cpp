@@ -1,0 +1,131 @@
+//===- TileToCpu.cpp - stages as functions of a range of work items -------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The grid becomes `NAME(args..., begin, end)`, which does the work items of a
+// range, and `NAME.items(args...)`, their number. Threads are the caller's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/CpuEmitter.h"
+
+namespace attn {
+#define GEN_PASS_DEF_TILETOCPUPASS
+#include "lowering/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
+  void runOnOperation() override {
+    auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
+    const CpuLevel *level =
+        target ? findCpuLevel(target.getLevel().getValue()) : nullptr;
+    if (!level) {
+      getOperation().emitError("the module names no known target; set ")
+          << kTargetAttrName;
+      return signalPassFailure();
+    }
+    SmallVector<func::FuncOp> stages;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.getOps<scf::ForallOp>().empty())
+        stages.push_back(function);
+    for (func::FuncOp stage : stages)
+      if (failed(lower(stage, *level)))
+        return signalPassFailure();
+  }
+
+  LogicalResult lower(func::FuncOp stage, const CpuLevel &level) {
+    auto grids = llvm::to_vector(stage.getOps<scf::ForallOp>());
+    scf::ForallOp grid = grids.front();
+    if (grids.size() != 1 || grid.getNumResults() != 0)
+      return grid.emitOpError("is not the only grid of its stage");
+    Location loc = stage.getLoc();
+    OpBuilder b(stage);
+    Type index = b.getIndexType();
+    SmallVector<Type> inputs(stage.getArgumentTypes());
+
+    // How many items.
+    auto items =
+        func::FuncOp::create(b, loc, (stage.getName() + ".items").str(),
+                             b.getFunctionType(inputs, {index}));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(items.addEntryBlock());
+      IRMapping map;
+      SmallVector<Value> extents = clonePrefix(b, stage, grid, items, map);
+      Value total = arith::ConstantIndexOp::create(b, loc, 1);
+      for (Value extent : extents)
+        total = arith::MulIOp::create(b, loc, total, extent);
+      func::ReturnOp::create(b, loc, total);
+    }
+
+    // A range of them.
+    inputs.append({index, index});
+    auto range = func::FuncOp::create(b, loc, stage.getName(),
+                                      b.getFunctionType(inputs, {}));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      Block *entry = range.addEntryBlock();
+      b.setInsertionPointToStart(entry);
+      IRMapping map;
+      SmallVector<Value> extents = clonePrefix(b, stage, grid, range, map);
+      unsigned count = stage.getNumArguments();
+      auto loop = scf::ForOp::create(b, loc, range.getArgument(count),
+                                     range.getArgument(count + 1),
+                                     arith::ConstantIndexOp::create(b, loc, 1));
+      b.setInsertionPointToStart(loop.getBody());
+      Value rest = loop.getInductionVar();
+      for (size_t axis = extents.size(); axis-- > 0;) {
+        map.map(grid.getInductionVar(axis),
+                axis == 0 ? rest
+                          : arith::RemUIOp::create(b, loc, rest, extents[axis])
+                                .getResult());
+        if (axis)
+          rest = arith::DivUIOp::create(b, loc, rest, extents[axis]);
+      }
+      CpuEmitter emitter(b, loc, level, map, entry);
+      if (failed(emitter.emitBlock(*grid.getBody())))
+        return failure();
+      emitter.finish();
+      b.setInsertionPointToEnd(entry);
+      func::ReturnOp::create(b, loc);
+    }
+    // The entries call them with descriptors by address.
+    for (func::FuncOp function : {items, range})
+      function->setAttr(LLVM::LLVMDialect::getEmitCWrapperAttrName(),
+                        b.getUnitAttr());
+    stage.erase();
+    return success();
+  }
+
+  /// What stands before the grid, and the extents of the grid.
+  static SmallVector<Value> clonePrefix(OpBuilder &b, func::FuncOp stage,
+                                        scf::ForallOp grid, func::FuncOp into,
+                                        IRMapping &map) {
+    for (auto [from, to] : llvm::zip(stage.getArguments(), into.getArguments()))
+      map.map(from, to);
+    for (Operation &op : stage.front()) {
+      if (&op == grid.getOperation())
+        break;
+      b.clone(op, map);
+    }
+    SmallVector<Value> extents;
+    for (OpFoldResult bound : grid.getMixedUpperBound())
+      if (auto v = dyn_cast<Value>(bound))
+        extents.push_back(map.lookupOrDefault(v));
+      else
+        extents.push_back(arith::ConstantIndexOp::create(
+            b, stage.getLoc(),
+            cast<IntegerAttr>(cast<Attribute>(bound)).getInt()));
+    return extents;
+  }
+};
+
+} // namespace

@@ -1,0 +1,28 @@
+//===- QuadraticLoops.h - attn.quadratic as tile loops ----------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_LOOPS_QUADRATICLOOPS_H
+#define ATTN_LOWERING_LOOPS_QUADRATICLOOPS_H
+
+#include "lowering/loops/TileBuilder.h"
+
+namespace attn {
+
+/// Replaces the op by loops over tiles; a diagnostic where it cannot.
+mlir::LogicalResult lowerQuadratic(QuadraticOp op);
+
+/// Replaces the op by a loop over tiles of rows.
+mlir::LogicalResult lowerRows(RowsOp op, int64_t tileQ);
+
+/// The true length of the keys of a batch, from `key_lengths` (may be absent or
+/// of extent 0: not given) and the extent.
+mlir::Value emitLength(TileBuilder &b, mlir::Value lengths, mlir::Value batch,
+                       mlir::Value extent);
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_LOOPS_QUADRATICLOOPS_H

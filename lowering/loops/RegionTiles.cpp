@@ -1,0 +1,429 @@
+//===- RegionTiles.cpp - kernel regions as tiles --------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/loops/RegionTiles.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace attn;
+
+RegionTiles::RegionTiles(TileBuilder &b, Region &region, const Coordinates &at,
+                         int64_t tileQ, int64_t tileK)
+    : b(b), region(region), at(at), tileQ(tileQ), tileK(tileK),
+      axesOf(region, {QueryAxis, KeyAxis}) {}
+
+static bool isRow(Value v) { return isa<RowType>(v.getType()); }
+static bool readsRows(Operation *op) {
+  return isa<DotOp, SqDistOp, SqNormOp>(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Once a work item, once a query
+//===----------------------------------------------------------------------===//
+
+LogicalResult RegionTiles::enterQuery(Value rows, Region *queryMap,
+                                      Value positions) {
+  queryPositions = positions;
+  if (region.empty())
+    return success();
+  for (Operation &op : region.front()) {
+    if (op.getNumResults() != 1 || axesOf(op.getResult(0)) != Uniform ||
+        isRow(op.getResult(0)))
+      continue;
+    if (auto index = dyn_cast<IndexOp>(op)) {
+      switch (index.getPosition()) {
+      case Position::Head:
+        uniforms.map(index.getResult(), at.head);
+        break;
+      case Position::KvHead:
+        uniforms.map(index.getResult(), at.kvHead);
+        break;
+      case Position::Batch:
+        uniforms.map(index.getResult(), at.batch);
+        break;
+      case Position::Nq:
+        uniforms.map(index.getResult(), at.nq);
+        break;
+      case Position::Nk:
+        uniforms.map(index.getResult(), at.nk);
+        break;
+      case Position::I:
+      case Position::J:
+        break; // never uniform
+      }
+      continue;
+    }
+    if (readsRows(&op))
+      return op.emitError("a product of two parameter rows is the same for "
+                          "every query and key; pass its value as a parameter");
+    if (!op.hasTrait<OpTrait::IsTerminator>())
+      b.clone(op, uniforms);
+  }
+  if (rows && failed(makeQueryRows(rows, queryMap, positions)))
+    return failure();
+
+  // Scalars of the query that pairs use: hoisted out of the loop over keys.
+  for (Operation &op : region.front()) {
+    if (op.getNumResults() == 1 && axesOf(op.getResult(0)) != PairAxes)
+      continue;
+    for (Value operand : op.getOperands())
+      if (axesOf(operand) == QueryAxis && !isRow(operand) &&
+          !queryTiles.count(operand)) {
+        queryTiles[operand] = mapAt(
+            QueryAxis, operand, {}, b.type("q", {tileQ}, operand.getType()),
+            [](ValueRange roots, ValueRange) { return roots[0]; });
+        if (!queryTiles[operand])
+          return failure();
+      }
+  }
+  return success();
+}
+
+/// One tile.rows makes every row of the query that a pair needs, and every
+/// scalar that is read off a row (norms, dots with parameters).
+LogicalResult RegionTiles::makeQueryRows(Value rows, Region *queryMap,
+                                         Value positions) {
+  Value argument = region.getArgument(0);
+  llvm::SetVector<Value> wanted;
+  bool identity = !queryMap || queryMap->empty();
+  if (!identity)
+    wanted.insert(argument);
+  for (Operation &op : region.front()) {
+    Axes axes = op.getNumResults() ? axesOf(op.getResult(0)) : PairAxes;
+    if (readsRows(&op) && axes == QueryAxis)
+      wanted.insert(op.getResult(0));
+    if (axes == PairAxes)
+      for (Value operand : op.getOperands())
+        if (isRow(operand) && axesOf(operand) == QueryAxis &&
+            (operand != argument || !identity))
+          wanted.insert(operand);
+  }
+  if (identity)
+    queryTiles[argument] = rows;
+  if (wanted.empty())
+    return success();
+
+  SmallVector<Type> types;
+  for (Value v : wanted)
+    types.push_back(
+        isRow(v) ? b.type("qd", {tileQ, cast<RowType>(v.getType()).getLength()})
+                 : b.type("q", {tileQ}));
+  auto op = b.make<tile::RowsOp>(types, rows, ValueRange{positions});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    auto loaded = cast<tile::TileType>(rows.getType());
+    Block *block = b.createBlock(
+        &op.getBody(), {},
+        {RowType::get(b.getContext(), loaded.getShape()[1], b.getF32Type()),
+         b.getIndexType()},
+        {b.loc, b.loc});
+    Value row = block->getArgument(0), position = block->getArgument(1);
+    auto cloneInto = [&](Region &source, IRMapping &map, Axes levels) {
+      for (Operation &nested : source.front().without_terminator()) {
+        if (auto index = dyn_cast<IndexOp>(nested)) {
+          if (index.getPosition() == Position::I)
+            map.map(index.getResult(), position);
+          else if (!map.contains(index.getResult()))
+            map.map(index.getResult(),
+                    index.getPosition() == Position::Head     ? at.head
+                    : index.getPosition() == Position::KvHead ? at.kvHead
+                    : index.getPosition() == Position::Batch  ? at.batch
+                    : index.getPosition() == Position::Nq     ? at.nq
+                                                              : at.nk);
+          continue;
+        }
+        if (levels == PairAxes || (axesOf(nested.getResult(0)) & KeyAxis) == 0)
+          b.clone(nested, map);
+      }
+    };
+    if (!identity) {
+      IRMapping map;
+      map.map(queryMap->getArgument(0), row);
+      cloneInto(*queryMap, map, PairAxes);
+      row = map.lookupOrDefault(
+          cast<YieldOp>(queryMap->front().getTerminator()).getValues()[0]);
+    }
+    IRMapping map;
+    map.map(argument, row);
+    cloneInto(region, map, QueryAxis);
+    SmallVector<Value> yields;
+    for (Value v : wanted)
+      yields.push_back(map.lookup(v));
+    b.make<tile::YieldOp>(yields);
+  }
+  for (auto [v, t] : llvm::zip(wanted, op.getResults()))
+    queryTiles[v] = t;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Once a key, once a pair
+//===----------------------------------------------------------------------===//
+
+LogicalResult RegionTiles::enterKeys(Value key, Value j0, Value positions) {
+  keyTiles.clear();
+  keyNorms.clear();
+  keyMemory = key;
+  firstKey = j0;
+  keyPositions = positions;
+  if (region.empty())
+    return success();
+  for (Operation &op : region.front()) {
+    if (op.getNumResults() == 1 && axesOf(op.getResult(0)) != PairAxes)
+      continue;
+    for (Value operand : op.getOperands())
+      if (axesOf(operand) == KeyAxis && !isRow(operand) &&
+          !keyTiles.count(operand)) {
+        keyTiles[operand] =
+            mapAt(KeyAxis, operand, {}, b.type("k", {tileK}, operand.getType()),
+                  [](ValueRange roots, ValueRange) { return roots[0]; });
+        if (!keyTiles[operand])
+          return failure();
+      }
+  }
+  for (Operation &op : region.front())
+    if (isa<DotOp, SqDistOp>(op) && axesOf(op.getResult(0)) == PairAxes) {
+      FailureOr<Value> pair = pairTile(&op);
+      if (failed(pair))
+        return failure();
+      keyTiles[op.getResult(0)] = *pair;
+    }
+  return success();
+}
+
+/// Leading indices of a read at key j, where they are uniform and the last is
+/// j.
+static bool isReadAtKey(ValueRange indices, AxesOf &axes) {
+  auto last =
+      indices.empty() ? IndexOp() : indices.back().getDefiningOp<IndexOp>();
+  return last && last.getPosition() == Position::J &&
+         llvm::all_of(indices.drop_back(),
+                      [&](Value v) { return axes(v) == Uniform; });
+}
+
+FailureOr<Value> RegionTiles::keyRow(Value v) {
+  if (Value known = keyTiles.lookup(v))
+    return known;
+  int64_t length = cast<RowType>(v.getType()).getLength();
+  tile::TileType type = b.type("kd", {tileK, length});
+  SmallVector<Value> indices;
+  Value memory;
+  if (v == region.getArgument(1)) {
+    memory = keyMemory;
+    indices = {at.batch, at.kvHead};
+  } else if (auto row = v.getDefiningOp<ParamRowOp>();
+             row && isReadAtKey(row.getIndices(), axesOf)) {
+    memory = row.getMemory();
+    for (Value index : row.getIndices().drop_back())
+      indices.push_back(uniform(index));
+  } else {
+    return emitError(v.getLoc(), "this row of the key was not hoisted; run "
+                                 "attn-hoist-row-maps first");
+  }
+  indices.push_back(firstKey);
+  Value tile = b.make<tile::LoadOp>(type, memory, indices, at.nk);
+  keyTiles[v] = tile;
+  return tile;
+}
+
+/// The eps of S5: what kappa adds to the distance wherever it uses it.
+Value RegionTiles::distanceAddend(SqDistOp op) {
+  Value addend;
+  for (Operation *user : op.getResult().getUsers()) {
+    auto add = dyn_cast<arith::AddFOp>(user);
+    if (!add)
+      return b.real(0);
+    Value other = add.getLhs() == op.getResult() ? add.getRhs() : add.getLhs();
+    if (axesOf(other) != Uniform || (addend && addend != other))
+      return b.real(0);
+    addend = other;
+  }
+  return addend ? uniform(addend) : b.real(0);
+}
+
+FailureOr<Value> RegionTiles::pairTile(Operation *op) {
+  Value q = op->getOperand(0), k = op->getOperand(1);
+  if (axesOf(q) != QueryAxis)
+    std::swap(q, k);
+  Value rows = queryTiles.lookup(q);
+  if (axesOf(q) != QueryAxis || axesOf(k) != KeyAxis || !rows)
+    return op->emitError("pairs a row of the query with a row of the key");
+  FailureOr<Value> keys = keyRow(k);
+  if (failed(keys))
+    return failure();
+  tile::TileType type = b.type("qk", {tileQ, tileK});
+  // The same dot serves every dot and distance of the same two rows.
+  Value dot;
+  for (Operation &other : region.front()) {
+    Value known = other.getNumResults() == 1
+                      ? keyTiles.lookup(other.getResult(0))
+                      : Value();
+    if (!known || !isa<DotOp, SqDistOp>(other) ||
+        !((other.getOperand(0) == q && other.getOperand(1) == k) ||
+          (other.getOperand(0) == k && other.getOperand(1) == q)))
+      continue;
+    if (auto distance = known.getDefiningOp<tile::SqDistOp>())
+      dot = distance.getDot();
+    else
+      dot = known;
+  }
+  if (!dot)
+    dot = b.contract(rows, *keys, b.splat(0, type));
+  if (isa<DotOp>(op))
+    return dot;
+  Value &qn = queryNorms[rows];
+  if (!qn) { // outside the loop over keys
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(rows);
+    qn = b.make<tile::SqNormOp>(b.type("q", {tileQ}), rows);
+  }
+  Value &kn = keyNorms[*keys];
+  if (!kn)
+    kn = b.make<tile::SqNormOp>(b.type("k", {tileK}), *keys);
+  return b
+      .make<tile::SqDistOp>(type, dot, qn, kn,
+                            distanceAddend(cast<SqDistOp>(op)), rows, *keys)
+      .getResult();
+}
+
+//===----------------------------------------------------------------------===//
+// Maps
+//===----------------------------------------------------------------------===//
+
+/// A leaf of a map at `level` is a tile: a value of fewer axes, a position, or
+/// what was read off rows or memory.
+bool RegionTiles::isLeaf(Value v, Axes level) {
+  Axes axes = axesOf(v);
+  if (axes == Uniform)
+    return false;
+  if (axes != level)
+    return true;
+  Operation *op = v.getDefiningOp();
+  if (isa<IndexOp>(op) || readsRows(op))
+    return true;
+  auto load = dyn_cast<memref::LoadOp>(op);
+  return load && level == KeyAxis && isReadAtKey(load.getIndices(), axesOf);
+}
+
+FailureOr<Value> RegionTiles::leafTile(Value v) {
+  if (Value known = queryTiles.lookup(v))
+    return known;
+  if (Value known = keyTiles.lookup(v))
+    return known;
+  if (auto index = v.getDefiningOp<IndexOp>())
+    return index.getPosition() == Position::I ? queryPositions : keyPositions;
+  if (auto load = v.getDefiningOp<memref::LoadOp>()) {
+    SmallVector<Value> indices;
+    for (Value index : load.getIndices().drop_back())
+      indices.push_back(uniform(index));
+    indices.push_back(firstKey);
+    Value tile = b.make<tile::LoadOp>(b.type("k", {tileK}), load.getMemRef(),
+                                      indices, at.nk);
+    keyTiles[v] = tile;
+    return tile;
+  }
+  return emitError(v.getLoc(), "has no tile at this level");
+}
+
+/// Multiplications and divisions by uniform scalars gather into one factor, so
+/// that -x / h^2 * log2(e) costs one multiplication however it is written.
+void RegionTiles::emitScaled(Operation *op, IRMapping &map, Operation *mapOp) {
+  auto inBody = [&](Value v) {
+    return mapOp->isAncestor(v.getParentBlock()->getParentOp());
+  };
+  Value x, factor;
+  OpBuilder::InsertionGuard guard(b);
+  auto outside = [&](auto make) {
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPoint(mapOp);
+    return make();
+  };
+  if (isa<arith::MulFOp>(op)) {
+    Value l = map.lookupOrDefault(op->getOperand(0)),
+          r = map.lookupOrDefault(op->getOperand(1));
+    if (inBody(l) != inBody(r)) {
+      x = inBody(l) ? l : r;
+      factor = inBody(l) ? r : l;
+    }
+  } else if (isa<arith::DivFOp>(op)) {
+    Value l = map.lookupOrDefault(op->getOperand(0)),
+          r = map.lookupOrDefault(op->getOperand(1));
+    if (inBody(l) && !inBody(r)) {
+      x = l;
+      factor = outside([&] { return b.div(b.real(1), r); });
+    }
+  } else if (isa<arith::NegFOp>(op)) {
+    x = map.lookupOrDefault(op->getOperand(0));
+    factor = outside([&] { return b.real(-1); });
+  }
+  if (!factor) {
+    b.clone(*op, map);
+    return;
+  }
+  if (auto inner = x.getDefiningOp<arith::MulFOp>();
+      inner && inBody(inner) && !inBody(inner.getRhs())) {
+    Value combined = outside([&] { return b.mul(inner.getRhs(), factor); });
+    x = inner.getLhs();
+    factor = combined;
+  }
+  map.map(op->getResult(0), b.mul(x, factor));
+}
+
+Value RegionTiles::mapAt(Axes level, ValueRange roots, ValueRange extra,
+                         tile::TileType type,
+                         function_ref<Value(ValueRange, ValueRange)> finish) {
+  // The slice that is computed inside, and the tiles at its edge.
+  llvm::SetVector<Operation *> slice;
+  llvm::SetVector<Value> leaves;
+  SmallVector<Value> work(roots.begin(), roots.end());
+  while (!work.empty()) {
+    Value v = work.pop_back_val();
+    if (axesOf(v) == Uniform)
+      continue;
+    if (isLeaf(v, level))
+      leaves.insert(v);
+    else if (slice.insert(v.getDefiningOp()))
+      work.append(v.getDefiningOp()->operand_begin(),
+                  v.getDefiningOp()->operand_end());
+  }
+  SmallVector<Value> inputs;
+  for (Value leaf : leaves) {
+    FailureOr<Value> tile = leafTile(leaf);
+    if (failed(tile))
+      return {};
+    inputs.push_back(*tile);
+  }
+  inputs.append(extra.begin(), extra.end());
+
+  auto op = b.make<tile::MapOp>(type, inputs);
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = b.createBlock(&op.getBody());
+  for (Value input : inputs)
+    block->addArgument(cast<tile::TileType>(input.getType()).getElementType(),
+                       b.loc);
+  IRMapping map(uniforms);
+  for (auto [leaf, argument] : llvm::zip(leaves, block->getArguments()))
+    map.map(leaf, argument);
+  for (Operation &candidate : region.front())
+    if (slice.contains(&candidate))
+      emitScaled(&candidate, map, op);
+  SmallVector<Value> values;
+  for (Value root : roots)
+    values.push_back(map.lookupOrDefault(root));
+  b.make<tile::YieldOp>(ValueRange{
+      finish(values, block->getArguments().drop_front(leaves.size()))});
+  return op.getResult();
+}
+
+Value RegionTiles::mapPairs(
+    ValueRange roots, ValueRange extra, Type element,
+    function_ref<Value(ValueRange, ValueRange)> finish) {
+  return mapAt(PairAxes, roots, extra, b.type("qk", {tileQ, tileK}, element),
+               finish);
+}

@@ -1,0 +1,84 @@
+//===- ChooseSchedule.cpp - order of the parentheses and tile sizes -------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Decides and writes; the loops read and act. Where the licence asks for a
+// gauge, kappa is split here, so that attn.quadratic says what is computed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/Passes.h"
+#include "lowering/Target.h"
+#include "lowering/analysis/Gauge.h"
+
+namespace attn {
+#define GEN_PASS_DEF_CHOOSESCHEDULEPASS
+#include "lowering/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// kappa yields (exponent, factor) instead of one value: kappa = 2^exponent
+/// factor.
+LogicalResult splitKappa(AttentionOp op) {
+  auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
+  OpBuilder builder(yield);
+  FailureOr<GaugeSplit> split = splitGauge(yield.getValues()[0], builder);
+  if (failed(split))
+    return op.emitOpError(
+        "cannot split kappa into an exponential and a factor");
+  builder.setInsertionPoint(yield);
+  auto constant = [&](double v) -> Value {
+    return arith::ConstantOp::create(builder, op.getLoc(),
+                                     builder.getF32FloatAttr(v));
+  };
+  Value exponent = split->exponent ? split->exponent : constant(0);
+  Value factor = split->factor ? split->factor : constant(1);
+  yield.getValuesMutable().assign({exponent, factor});
+  return success();
+}
+
+struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
+  void runOnOperation() override {
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
+    const CpuLevel *level =
+        target ? findCpuLevel(target.getLevel().getValue()) : nullptr;
+    if (!level) {
+      getOperation().emitError("the module names no known target; set ")
+          << kTargetAttrName;
+      return signalPassFailure();
+    }
+    SmallVector<AttentionOp> ops;
+    getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
+    for (AttentionOp op : ops) {
+      if (!op.getLicence()) {
+        op.emitOpError("has no licence; run attn-issue-licence first");
+        return signalPassFailure();
+      }
+      // A sink competes with the keys and needs the same gauge.
+      bool gauge = op.getLicence()->getGauge() == Gauge::Max ||
+                   op.getTerm(NormalizerTerm::Sink);
+      if (gauge && failed(splitKappa(op)))
+        return signalPassFailure();
+      OpBuilder builder(op);
+      OperationState state(op.getLoc(), QuadraticOp::getOperationName());
+      state.addOperands(op->getOperands());
+      state.addAttributes(op->getAttrs());
+      for (Region &region : op->getRegions())
+        state.addRegion()->takeBody(region);
+      auto quadratic = cast<QuadraticOp>(builder.create(state));
+      quadratic.setScheduleAttr(ScheduleAttr::get(
+          op.getContext(), Order::Quadratic, level->tileQ(), level->tileK));
+      op.erase();
+    }
+  }
+};
+
+} // namespace
