@@ -7,6 +7,7 @@
 
 #include "lowering/analysis/ValueRange.h"
 
+#include "lowering/analysis/PolynomialRange.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -95,9 +96,17 @@ void ValueRangeAnalysis::evaluate(Value root) {
     if (facts.contains(value))
       continue;
     if (ready) {
-      facts[value] = isa<RowType>(value.getType())
-                         ? computeRow(value)
-                         : RowRange{computeScalar(value), {}};
+      if (isa<RowType>(value.getType())) {
+        facts[value] = computeRow(value);
+        continue;
+      }
+      Interval range = computeScalar(value);
+      facts[value] = {range, {}};
+      bool signKnown = range.isNonNegative() || range.isNonPositive();
+      if (!signKnown && isWholePolynomial(value)) {
+        range = intersect(range, polynomialSign(value, *this));
+        facts[value] = {range, {}};
+      }
       continue;
     }
     stack.push_back({value, true});
@@ -326,6 +335,18 @@ static Interval sqdistRange(ValueRangeAnalysis &ranges, SqDistOp op) {
   return intersect(intersect(Interval::atLeast(0), byNorm), bySum);
 }
 
+/// A size variable of a parameter is at least 1, a length may be 0.
+static Interval extentRange(memref::DimOp op) {
+  ArgAttr argument = declarationOf(op.getSource());
+  std::optional<int64_t> axis = op.getConstantIndex();
+  if (!argument || argument.getKind() != ArgKind::Param ||
+      !argument.getAxes() || !axis ||
+      *axis >= static_cast<int64_t>(argument.getAxes().size()))
+    return Interval::atLeast(0);
+  StringRef name = cast<StringAttr>(argument.getAxes()[*axis]).getValue();
+  return Interval::atLeast(name == "nq" || name == "nk" ? 0 : 1);
+}
+
 Interval ValueRangeAnalysis::computeScalar(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Value row = mappedOperand(argument);
@@ -342,6 +363,7 @@ Interval ValueRangeAnalysis::computeScalar(Value value) {
       })
       .Case([&](IndexOp index) { return positionRange(index.getPosition()); })
       .Case([&](DimOp dim) { return lengthOf(dim.getRow().getType()); })
+      .Case([&](memref::DimOp extent) { return extentRange(extent); })
       .Case([&](DotOp dot) { return dotRange(*this, dot); })
       .Case([&](SqDistOp sqdist) { return sqdistRange(*this, sqdist); })
       .Case([&](SqNormOp norm) { return row(norm.getRow()).sqnorm; })

@@ -1,0 +1,359 @@
+//===- Polynomial.cpp - polynomials in a kernel's atoms -------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/analysis/Polynomial.h"
+
+#include "lowering/analysis/Univariate.h"
+#include <algorithm>
+#include <numeric>
+
+using namespace attn;
+
+using Monomial = Polynomial::Monomial;
+
+static unsigned degreeOf(const Monomial &monomial) {
+  unsigned degree = 0;
+  for (auto [atom, power] : monomial)
+    degree += power;
+  return degree;
+}
+
+/// x^a y^b times x^c z^d.
+static Monomial times(const Monomial &a, const Monomial &b) {
+  std::map<unsigned, unsigned> powers(a.begin(), a.end());
+  for (auto [atom, power] : b)
+    powers[atom] += power;
+  return {powers.begin(), powers.end()};
+}
+
+/// a / b, if b divides a.
+static std::optional<Monomial> over(const Monomial &a, const Monomial &b) {
+  std::map<unsigned, unsigned> powers(a.begin(), a.end());
+  for (auto [atom, power] : b) {
+    auto found = powers.find(atom);
+    if (found == powers.end() || found->second < power)
+      return std::nullopt;
+    if ((found->second -= power) == 0)
+      powers.erase(found);
+  }
+  return Monomial(powers.begin(), powers.end());
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+void Polynomial::add(const Monomial &monomial, const Rational &coefficient) {
+  if (coefficient.sign() == 0)
+    return;
+  auto [term, isNew] = all.try_emplace(monomial, coefficient);
+  if (isNew)
+    return;
+  term->second = term->second + coefficient;
+  if (term->second.sign() == 0)
+    all.erase(term);
+}
+
+Polynomial Polynomial::constant(Rational value) {
+  Polynomial result;
+  result.add({}, value);
+  return result;
+}
+
+Polynomial Polynomial::atom(unsigned number) {
+  Polynomial result;
+  result.add({{number, 1}}, Rational(1));
+  return result;
+}
+
+bool Polynomial::isLarge() const {
+  constexpr size_t mostTerms = 64;
+  constexpr unsigned highest = 32;
+  return all.size() > mostTerms ||
+         std::any_of(all.begin(), all.end(), [&](const auto &term) {
+           return degreeOf(term.first) > highest;
+         });
+}
+
+Polynomial attn::operator+(const Polynomial &a, const Polynomial &b) {
+  Polynomial result = a;
+  for (const auto &[monomial, coefficient] : b.all)
+    result.add(monomial, coefficient);
+  return result;
+}
+
+Polynomial attn::operator-(const Polynomial &a, const Polynomial &b) {
+  return a + b.scaled(Rational(-1));
+}
+
+Polynomial attn::operator*(const Polynomial &a, const Polynomial &b) {
+  Polynomial result;
+  for (const auto &[m, c] : a.all)
+    for (const auto &[n, d] : b.all)
+      result.add(times(m, n), c * d);
+  return result;
+}
+
+Polynomial Polynomial::scaled(const Rational &by) const {
+  Polynomial result;
+  for (const auto &[monomial, coefficient] : all)
+    result.add(monomial, coefficient * by);
+  return result;
+}
+
+unsigned Polynomial::degreeIn(unsigned atom) const {
+  unsigned degree = 0;
+  for (const auto &term : all)
+    for (auto [number, power] : term.first)
+      if (number == atom)
+        degree = std::max(degree, power);
+  return degree;
+}
+
+std::vector<Polynomial> Polynomial::inPowersOf(unsigned atom) const {
+  std::vector<Polynomial> result(degreeIn(atom) + 1);
+  for (const auto &[monomial, coefficient] : all) {
+    Monomial rest;
+    unsigned power = 0;
+    for (auto factor : monomial) {
+      if (factor.first == atom)
+        power = factor.second;
+      else
+        rest.push_back(factor);
+    }
+    result[power].add(rest, coefficient);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Squares
+//===----------------------------------------------------------------------===//
+
+static std::optional<Rational> squareRoot(const Rational &x) {
+  auto root =
+      [](const llvm::DynamicAPInt &n) -> std::optional<llvm::DynamicAPInt> {
+    llvm::DynamicAPInt low(0), high(1);
+    while (high * high < n)
+      high *= 2;
+    while (low < high) {
+      llvm::DynamicAPInt middle = (low + high) / 2;
+      if (middle * middle < n)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low * low == n ? std::optional(low) : std::nullopt;
+  };
+  if (x.sign() < 0)
+    return std::nullopt;
+  auto n = root(x.numerator()), d = root(x.denominator());
+  return n && d ? std::optional(Rational(*n, *d)) : std::nullopt;
+}
+
+/// Graded order: the leading term of a product is the product of those.
+static Polynomial::Terms::const_iterator leadOf(const Polynomial &p) {
+  auto weigh = [](const auto &a, const auto &b) {
+    unsigned x = degreeOf(a.first), y = degreeOf(b.first);
+    if (x != y)
+      return x < y;
+    // Lexicographic by power of the first atom in which they differ.
+    const Monomial &m = a.first, &n = b.first;
+    for (size_t k = 0; k < std::min(m.size(), n.size()); ++k) {
+      if (m[k].first != n[k].first)
+        return m[k].first > n[k].first;
+      if (m[k].second != n[k].second)
+        return m[k].second < n[k].second;
+    }
+    return m.size() < n.size();
+  };
+  return std::max_element(p.terms().begin(), p.terms().end(), weigh);
+}
+
+std::optional<Polynomial> attn::squareRoot(const Polynomial &p) {
+  if (p.isZero())
+    return p;
+  auto single = [](const Monomial &monomial, const Rational &coefficient) {
+    Polynomial result = Polynomial::constant(coefficient);
+    for (auto [atom, power] : monomial)
+      for (unsigned n = 0; n < power; ++n)
+        result = result * Polynomial::atom(atom);
+    return result;
+  };
+  auto lead = leadOf(p);
+  Monomial half = lead->first;
+  for (auto &factor : half) {
+    if (factor.second % 2 != 0)
+      return std::nullopt;
+    factor.second /= 2;
+  }
+  std::optional<Rational> first = ::squareRoot(lead->second);
+  if (!first)
+    return std::nullopt;
+  Polynomial root = single(half, *first), rest = p - root * root;
+  Rational twice = *first + *first;
+  // Each step settles the leading term of the rest; the order is well-founded.
+  for (size_t step = 0; !rest.isZero(); ++step) {
+    auto next = leadOf(rest);
+    std::optional<Monomial> quotient = over(next->first, half);
+    if (!quotient || step > p.terms().size())
+      return std::nullopt;
+    Polynomial term = single(*quotient, next->second / twice);
+    rest = rest - term * (root + root + term);
+    root = root + term;
+  }
+  return root;
+}
+
+//===----------------------------------------------------------------------===//
+// Signs
+//===----------------------------------------------------------------------===//
+
+/// Deep enough for a discriminant of a discriminant.
+static constexpr int kDepth = 3;
+
+static Interval rangeOf(const Monomial &monomial,
+                        const std::vector<Interval> &atoms) {
+  Interval range = Interval::point(1);
+  for (auto [atom, power] : monomial)
+    range = range * attn::power(atoms[atom], power);
+  return range;
+}
+
+/// Only the sign of an interval.
+static Interval signPart(const Interval &x) {
+  if (x.lo == 0 && x.hi == 0)
+    return Interval::point(0);
+  if (x.isNonNegative())
+    return x.isPositive() ? Interval::above(0) : Interval::atLeast(0);
+  if (x.isNonPositive())
+    return x.isNegative() ? Interval::below(0) : Interval::atMost(0);
+  return Interval::all();
+}
+
+/// If every monomial is a power of one monomial t: t, and the coefficients.
+static std::optional<std::pair<Monomial, std::vector<Rational>>>
+asUnivariate(const Polynomial &p) {
+  Monomial base;
+  for (const auto &term : p.terms()) {
+    const Monomial &monomial = term.first;
+    if (monomial.empty())
+      continue;
+    unsigned divisor = 0;
+    for (auto [atom, power] : monomial)
+      divisor = std::gcd(divisor, power);
+    Monomial primitive = monomial;
+    for (auto &factor : primitive)
+      factor.second /= divisor;
+    if (base.empty())
+      base = primitive;
+    else if (base != primitive)
+      return std::nullopt;
+  }
+  if (base.empty())
+    return std::nullopt;
+  std::vector<Rational> coefficients;
+  for (const auto &[monomial, coefficient] : p.terms()) {
+    size_t n = monomial.empty() ? 0 : monomial[0].second / base[0].second;
+    coefficients.resize(std::max(coefficients.size(), n + 1));
+    coefficients[n] = coefficient;
+  }
+  return std::pair(base, coefficients);
+}
+
+/// The greatest monomial that divides every term.
+static Monomial commonFactor(const Polynomial &p) {
+  std::optional<std::map<unsigned, unsigned>> common;
+  for (const auto &term : p.terms()) {
+    std::map<unsigned, unsigned> powers(term.first.begin(), term.first.end());
+    if (!common) {
+      common = powers;
+      continue;
+    }
+    for (auto entry = common->begin(); entry != common->end();) {
+      auto other = powers.find(entry->first);
+      if (other == powers.end()) {
+        entry = common->erase(entry);
+      } else {
+        entry->second = std::min(entry->second, other->second);
+        ++entry;
+      }
+    }
+  }
+  return common ? Monomial(common->begin(), common->end()) : Monomial();
+}
+
+static Interval decide(const Polynomial &p, const std::vector<Interval> &atoms,
+                       int depth);
+
+/// a x^2 + b x + c >= 0 for all x if a >= 0, c >= 0 and b^2 <= 4 a c.
+static bool byDiscriminant(const Polynomial &p,
+                           const std::vector<Interval> &atoms, int depth) {
+  for (unsigned x = 0; x < atoms.size(); ++x) {
+    if (p.degreeIn(x) != 2)
+      continue;
+    std::vector<Polynomial> c = p.inPowersOf(x);
+    Polynomial discriminant = (c[2] * c[0]).scaled(Rational(4)) - c[1] * c[1];
+    if (!discriminant.isLarge() &&
+        decide(c[2], atoms, depth - 1).isNonNegative() &&
+        decide(c[0], atoms, depth - 1).isNonNegative() &&
+        decide(discriminant, atoms, depth - 1).isNonNegative())
+      return true;
+  }
+  return false;
+}
+
+static Interval decide(const Polynomial &p, const std::vector<Interval> &atoms,
+                       int depth) {
+  if (p.isZero())
+    return Interval::point(0);
+  // Term by term.
+  bool first = true;
+  Interval total;
+  for (const auto &[monomial, coefficient] : p.terms()) {
+    Interval sign = signPart(rangeOf(monomial, atoms));
+    sign = coefficient.sign() > 0 ? sign : -sign;
+    total = first ? sign : signPart(total + sign);
+    first = false;
+  }
+  if (total.isNonNegative() || total.isNonPositive())
+    return total;
+  if (depth == 0)
+    return Interval::all();
+
+  if (Monomial factor = commonFactor(p); !factor.empty()) {
+    Polynomial rest;
+    for (const auto &[monomial, coefficient] : p.terms()) {
+      Polynomial term = Polynomial::constant(coefficient);
+      Monomial left = *over(monomial, factor);
+      for (auto [atom, power] : left)
+        for (unsigned n = 0; n < power; ++n)
+          term = term * Polynomial::atom(atom);
+      rest = rest + term;
+    }
+    return signPart(signPart(rangeOf(factor, atoms)) *
+                    decide(rest, atoms, depth - 1));
+  }
+  if (auto univariate = asUnivariate(p))
+    return signOnInterval(univariate->second,
+                          rangeOf(univariate->first, atoms));
+  for (int sign : {1, -1}) {
+    Polynomial positive = p.scaled(Rational(sign));
+    // Of c q^2 the root is irrational for most c: make the lead 1.
+    Rational lead = leadOf(positive)->second;
+    bool proven =
+        (lead.sign() > 0 && squareRoot(positive.scaled(Rational(1) / lead))) ||
+        byDiscriminant(positive, atoms, depth);
+    if (proven)
+      return sign > 0 ? Interval::atLeast(0) : Interval::atMost(0);
+  }
+  return Interval::all();
+}
+
+Interval attn::signOf(const Polynomial &p, const std::vector<Interval> &atoms) {
+  return decide(p, atoms, kDepth);
+}

@@ -1,0 +1,25 @@
+//===- PolynomialRange.h - the sign of sums and products --------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_ANALYSIS_POLYNOMIALRANGE_H
+#define ATTN_LOWERING_ANALYSIS_POLYNOMIALRANGE_H
+
+#include "lowering/analysis/ValueRange.h"
+
+namespace attn {
+
+/// Whether `value` is a sum, product, quotient or power that no other such
+/// operation takes in: where expanding it into a polynomial pays.
+bool isWholePolynomial(mlir::Value value);
+
+/// The sign of `value`, expanded into a polynomial of its atoms; all reals
+/// where that proves nothing. The ranges of the atoms must be known already.
+Interval polynomialSign(mlir::Value value, ValueRangeAnalysis &ranges);
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_ANALYSIS_POLYNOMIALRANGE_H
