@@ -15,6 +15,7 @@
 
 #include "lowering/Target.h"
 #include "runtime/Execute.h"
+#include "runtime/Import.h"
 #include "runtime/Signature.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
