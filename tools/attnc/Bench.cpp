@@ -62,6 +62,14 @@ static RowData dataOf(const std::string &name) {
       fmt::format("--data {}: 'normal' or 'cluster' is expected", name));
 }
 
+static bool hasParameter(const Signature &signature, const std::string &name) {
+  return std::any_of(signature.formals.begin(), signature.formals.end(),
+                     [&](const Formal &formal) {
+                       return formal.kind == FormalKind::Param &&
+                              formal.name == name;
+                     });
+}
+
 /// Compiles a spec and makes its arguments.
 static Entry prepare(const BenchOptions &given, const std::string &spec,
                      const ProblemShape &shape, Progress &progress) {
@@ -73,9 +81,8 @@ static Entry prepare(const BenchOptions &given, const std::string &spec,
   recipe.shape = fitShape(shape, impl.signature);
   recipe.data = dataOf(given.data);
   for (const auto &[name, value] : parseSettings(given.set))
-    for (const Formal &formal : impl.signature.formals)
-      if (formal.kind == FormalKind::Param && formal.name == name)
-        recipe.settings[name] = value;
+    if (hasParameter(impl.signature, name))
+      recipe.settings[name] = value;
   recipe.plainParameters = true;
   progress.show(fmt::format("bench {}: making inputs", entry.name));
   entry.problem = makeProblem(impl.signature, recipe);
@@ -147,6 +154,12 @@ static int run(BenchOptions given) {
   entries.reserve(given.specs.size());
   for (const std::string &spec : given.specs)
     entries.push_back(prepare(given, spec, shape, progress));
+  for (const auto &setting : parseSettings(given.set))
+    if (std::none_of(entries.begin(), entries.end(), [&](const Entry &entry) {
+          return hasParameter(entry.kernel.getImpl().signature, setting.first);
+        }))
+      throw Error(fmt::format("--set {}: no spec has such a parameter",
+                              setting.first));
 
   auto execute = [](const Entry &entry, const Kernel::Impl &runner) {
     double begin = now();

@@ -11,6 +11,7 @@
 #include "Progress.h"
 #include "Visibility.h"
 #include "runtime/Compile.h"
+#include "runtime/Import.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
