@@ -55,8 +55,9 @@ def TileToCpuPass : Pass<"tile-to-cpu", "::mlir::ModuleOp"> {
 def ExpandVectorMathPass : Pass<"attn-expand-vector-math", "::mlir::ModuleOp"> {
   let summary = "math functions on f32 to polynomials: no libm call, no scalarisation";
   let description = [{
-    exp, exp2, expm1, log, log2, log1p, tanh, sin, cos, powf, fpowi, floor on f32 and vectors
-    of f32, to at most 4 ulp at the function's own argument; special values right.
+    exp, exp2, expm1, log, log2, log1p, tanh, sin, cos, powf, fpowi on f32 and vectors of f32,
+    to at most 4 ulp at the function's own argument; special values right. Refuses what would
+    still call the math library.
   }];
   let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect"];
 }

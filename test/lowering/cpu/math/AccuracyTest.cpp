@@ -144,6 +144,24 @@ const Case cases[] = {
      9,
      {},
      6},
+    {"pow_half", std::sqrt, -kInfinity, kInfinity, 0, 9, {}},
+    {"pow_m2half",
+     [](double x) {
+       double power = std::pow(x, 2.5);
+       return 1 / (power < 0x1p-126 ? 0 : power);
+     },
+     0,
+     kInfinity,
+     0,
+     9,
+     {}},
+    {"pow_4half",
+     [](double x) { return std::pow(x, 4.5); },
+     0,
+     kInfinity,
+     0,
+     9,
+     {}},
     {"floor", std::floor, -kInfinity, kInfinity, -9, 9, {0.5f, 0x1p23f}},
 };
 
@@ -170,6 +188,9 @@ std::vector<float> sample(const Case &c) {
     }
   return points;
 }
+
+/// Or GoogleTest prints the bytes.
+void PrintTo(const Case &c, std::ostream *os) { *os << c.function; }
 
 class Accuracy : public testing::TestWithParam<std::tuple<std::string, Case>> {
 };

@@ -58,6 +58,9 @@ static const Function functions[] = {
     {"pow_2", "math.fpowi %x, %p2 : $T, $I"},
     {"pow_3", "math.fpowi %x, %p3 : $T, $I"},
     {"pow_7", "math.fpowi %x, %p7 : $T, $I"},
+    {"pow_half", "math.powf %x, %half : $T"},
+    {"pow_m2half", "math.powf %x, %m2half : $T"},
+    {"pow_4half", "math.powf %x, %p4half : $T"},
 };
 
 /// A loop over `lanes` elements at a time; lanes = 0 is a loop over scalars.
@@ -75,6 +78,9 @@ func.func @$N(%xs: memref<?xf32>, %ys: memref<?xf32>, %out: memref<?xf32>)
   %p2 = arith.constant $C2$D : $I
   %p3 = arith.constant $C3$D : $I
   %p7 = arith.constant $C7$D : $I
+  %half = arith.constant $C0.5$D : $T
+  %m2half = arith.constant $C-2.5$D : $T
+  %p4half = arith.constant $C4.5$D : $T
   scf.for %i = %zero to %n step %step {
     %x = $L %xs[%i] : memref<?xf32>$V
     %y = $L %ys[%i] : memref<?xf32>$V
