@@ -103,9 +103,13 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
 std::shared_ptr<Specialisation>
 Compilation::specialise(const StaticSizes &sizes) {
   auto guard = lock();
+  int64_t outputRow = 0;
+  // Before there is a Specialisation: its destructor takes the lock.
+  OwningOpRef<ModuleOp> specialised = specialisedModule(sizes, &outputRow);
   std::shared_ptr<Specialisation> result(
       new Specialisation(shared_from_this(), sizes));
-  result->module = specialisedModule(sizes, &result->outputRow);
+  result->module = std::move(specialised);
+  result->outputRow = outputRow;
   return result;
 }
 

@@ -150,7 +150,7 @@ TEST(CompilerTest, Options) {
 TEST(CompilerTest, ErrorsHaveTheirPlace) {
   EXPECT_EQ(errorOf("attention f(q, k, v) {\n  kappa = exp(dot(q, x))\n}")
                 .substr(0, 20),
-            "k.attn:2:19: error: ");
+            "k.attn:2:22: error: ");
   // S7 is refused at once, not at the first call.
   EXPECT_NE(errorOf("attention f(q, k, v) { kappa = dot(q, k) }")
                 .find("allow signed"),
