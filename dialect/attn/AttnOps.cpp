@@ -162,6 +162,8 @@ LogicalResult QuadraticOp::verify() {
 }
 
 LogicalResult RowsOp::verify() {
+  if (cast<MemRefType>(getInput().getType()).getRank() != 4)
+    return emitOpError("reads an input with the axes [B, H, N, D]");
   auto yield = yieldOf(getBody());
   if (!yield || yield.getValues().size() != getOutputs().size())
     return emitOpError("yields one value an output");

@@ -105,6 +105,9 @@ LogicalResult RopeOp::verify() {
       OpaqueProperties properties, RegionRange regions,                        \
       SmallVectorImpl<Type> &inferred)
 
+/// No row is longer: lengths of lengths stay far from overflow.
+static constexpr int64_t kMaxLength = int64_t(1) << 40;
+
 static RowType f32Row(MLIRContext *context, int64_t length) {
   return RowType::get(context, length, Float32Type::get(context));
 }
@@ -149,7 +152,7 @@ ATTN_INFER(PowerOp) {
   if (n != kDynamic) { // binom(n + p - 1, p), saturating where it is absurd
     int64_t channels = 1;
     for (int64_t t = 1; t <= p; ++t) {
-      if (channels > (int64_t(1) << 40) / (n + p))
+      if (channels > kMaxLength / (n + p))
         return emitOptionalError(location,
                                  "the tensor power has too many channels");
       channels = channels * (n + t - 1) / t;
@@ -161,16 +164,24 @@ ATTN_INFER(PowerOp) {
 }
 ATTN_INFER(ConcatOp) {
   int64_t total = 0;
-  for (Value row : operands)
-    total = total == kDynamic || !rowOf(row).hasStaticLength()
-                ? kDynamic
-                : total + rowOf(row).getLength();
-  inferred.push_back(f32Row(context, total));
+  bool known = true;
+  for (Value row : operands) {
+    known &= rowOf(row).hasStaticLength();
+    if (!rowOf(row).hasStaticLength())
+      continue;
+    if (rowOf(row).getLength() > kMaxLength - total)
+      return emitOptionalError(location, "the rows together are too long");
+    total += rowOf(row).getLength();
+  }
+  inferred.push_back(f32Row(context, known ? total : kDynamic));
   return success();
 }
 ATTN_INFER(OuterOp) {
   int64_t a = rowOf(operands[0]).getLength(),
           b = rowOf(operands[1]).getLength();
+  if (a > 0 && b > 0 && a > kMaxLength / b)
+    return emitOptionalError(location,
+                             "the outer product has too many channels");
   inferred.push_back(
       f32Row(context, a == kDynamic || b == kDynamic ? kDynamic : a * b));
   return success();
