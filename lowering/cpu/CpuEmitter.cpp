@@ -85,7 +85,8 @@ void CpuEmitter::loop(Value lo, Value hi, int64_t step,
 void CpuEmitter::forPanels(function_ref<void(Value)> body) {
   if (level.panels == 1)
     return body(index(0));
-  loop(index(0), panelCount, 1, body);
+  // A kernel that never reads a query row has not counted its panels.
+  loop(index(0), panelCount ? panelCount : index(level.panels), 1, body);
 }
 
 void CpuEmitter::ifThenElse(Value condition, function_ref<void()> then,
