@@ -148,11 +148,16 @@ NodeId Arithmetic::maxInt(NodeId a, NodeId b, Place place) {
 /// Machines trap on a division of ints by zero, so it must not be possible.
 NodeId Arithmetic::divisor(NodeId b, const char *text, Place place) {
   const Node &node = graph[b];
+  if (node.nonZero && (node.isConstant() || node.op == NodeOp::Load))
+    return b; // the bound of a parameter is checked on every call
+  // An empty sequence has no rows and an empty array no elements, but a divisor
+  // made from their extents may be computed.
+  bool length =
+      node.op == NodeOp::Index && (node.integer == kNq || node.integer == kNk);
+  if (node.positive || length)
+    return maxInt(b, graph.integer(1, place), place);
   if (node.nonZero)
     return b;
-  // A sequence of length zero has no rows, but its divisor may be computed.
-  if (node.op == NodeOp::Index && (node.integer == kNq || node.integer == kNk))
-    return maxInt(b, graph.integer(1, place), place);
   std::string message = std::string("the divisor of '") + text + "' ";
   if (node.op == NodeOp::IntConstant)
     throw SpecError{message + "is zero", place};
