@@ -135,11 +135,9 @@ AttentionOp FunctionBuilder::buildAttention(Block *entry) {
   auto args = entry->getArguments();
   size_t lengths = 3 + spec.parameters.size();
   return AttentionOp::create(
-      builder,
-      FileLineColLoc::get(file, spec.name.place.line, spec.name.place.column),
-      args[0], args[1], args[2], args[lengths], args[lengths + 1],
-      args[lengths + 2], args.drop_front(lengths + 3),
-      builder.getArrayAttr(results),
+      builder, locationOf(file, spec.name.place), args[0], args[1], args[2],
+      args[lengths], args[lengths + 1], args[lengths + 2],
+      args.drop_front(lengths + 3), builder.getArrayAttr(results),
       checked.normalizeByMass ? Normalize::Mass : Normalize::None,
       terms.empty() ? ArrayAttr() : builder.getArrayAttr(terms),
       checked.allowSigned, LicenceAttr(), ScheduleAttr());
@@ -169,8 +167,7 @@ void FunctionBuilder::fillRegions(AttentionOp op, Block *entry) {
 
 func::FuncOp FunctionBuilder::build() {
   declareArguments();
-  Location loc =
-      FileLineColLoc::get(file, spec.name.place.line, spec.name.place.column);
+  Location loc = locationOf(file, spec.name.place);
   auto function = func::FuncOp::create(
       builder, loc, spec.name.text, builder.getFunctionType(types, {}),
       /*attrs=*/ArrayRef<NamedAttribute>(), attributes);

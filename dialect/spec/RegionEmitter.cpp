@@ -21,8 +21,14 @@ RegionEmitter::RegionEmitter(const CheckedSpec &checked, ValueRange arguments,
     : checked(checked), graph(checked.graph()), arguments(arguments),
       file(file), builder(file.getContext()) {}
 
+Location attn::locationOf(StringAttr file, Spec::Place place) {
+  if (place.line == 0) // made by a program, not read from text
+    return NameLoc::get(file);
+  return FileLineColLoc::get(file, place.line, place.column);
+}
+
 Location RegionEmitter::locOf(const Node &node) const {
-  return FileLineColLoc::get(file, node.place.line, node.place.column);
+  return locationOf(file, node.place);
 }
 
 Value RegionEmitter::memoryOf(unsigned input) const {

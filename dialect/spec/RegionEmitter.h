@@ -13,6 +13,9 @@
 
 namespace attn {
 
+/// A place as a location of MLIR.
+mlir::Location locationOf(mlir::StringAttr file, Spec::Place place);
+
 /// Fills one region of attn.attention: every node that its results need becomes
 /// one op, element-wise operations on rows become attn.map, as few as possible.
 class RegionEmitter {

@@ -84,3 +84,46 @@ TEST(ParseAttention, DiagnosticText) {
             "f:2:11: error: look here\n  kappa = dot(q, k)\n          ^\n");
   EXPECT_EQ(said.take(), "");
 }
+
+/// A spec need not come from text: the tree alone is imported, without places.
+TEST(ParseAttention, TreesWithoutText) {
+  Spec spec;
+  spec.name.text = "built";
+  for (const char *input : {"q", "k", "v"})
+    spec.inputs.push_back({input, {}});
+  auto variable = [&](const char *name) {
+    Spec::Expression e;
+    e.kind = Spec::Expression::Variable;
+    e.name = name;
+    return spec.add(e);
+  };
+  Spec::Expression dot;
+  dot.kind = Spec::Expression::Call;
+  dot.name = "dot";
+  dot.operands = {variable("q"), variable("k")};
+  Spec::Id shared = spec.add(dot);
+  Spec::Expression square;
+  square.kind = Spec::Expression::Operation;
+  square.op = Spec::Operator::Multiply;
+  square.operands = {shared, shared};
+  Spec::Statement kappa;
+  kappa.kind = Spec::Statement::Kappa;
+  kappa.value = spec.add(square);
+  spec.statements.push_back(kappa);
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::optional<SpecError> error =
+      importSpecs({spec}, "program", context, module);
+  ASSERT_FALSE(error.has_value()) << error->message;
+  ParsedAttention text = parseAttention(
+      "attention built(q, k, v) { kappa = dot(q, k) * dot(q, k) }", "f",
+      context);
+  EXPECT_EQ(print(*module), print(*text.module));
+  // Errors have no place to point to.
+  spec.inputs.pop_back();
+  error = importSpecs({spec}, "program", context, module);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(renderError("program", "", *error).substr(0, 29),
+            "program: error: 'built' has n");
+}
