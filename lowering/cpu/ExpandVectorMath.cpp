@@ -14,6 +14,7 @@
 #include "lowering/Passes.h"
 #include "lowering/cpu/VectorMath.h"
 #include "lowering/cpu/VectorMath/Emitter.h"
+#include "lowering/loops/NonPositive.h"
 
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"

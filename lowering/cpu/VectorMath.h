@@ -8,18 +8,11 @@
 #ifndef ATTN_LOWERING_CPU_VECTORMATH_H
 #define ATTN_LOWERING_CPU_VECTORMATH_H
 
-#include "llvm/ADT/StringRef.h"
-
 namespace mlir {
 class RewritePatternSet;
 } // namespace mlir
 
 namespace attn {
-
-/// A unit attribute on `math.exp` and `math.exp2`: the operand is not above 0
-/// (-inf and NaN are allowed), as after the subtraction of a running maximum.
-/// The expansion then needs no upper clamp and no floor.
-inline constexpr llvm::StringLiteral kNonPositiveAttrName = "attn.nonpositive";
 
 /// Adds the patterns of ExpandVectorMathPass: math operations on f32 and on
 /// fixed vectors of f32 to polynomials in `arith` and `vector`. Every pattern

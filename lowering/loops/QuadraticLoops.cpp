@@ -325,11 +325,11 @@ Value QuadraticLoops::pairWeights(const Weights &w, Value gaugeShift) {
                         [](ValueRange roots, ValueRange) { return roots[0]; }));
   if (unitFactor) // exp2(-inf) is the exact zero
     return b.map(perPair, {w.exponent, gaugeShift},
-                 [&](ValueRange x) { return b.exp2(b.sub(x[0], x[1])); });
+                 [&](ValueRange x) { return b.exp2Below(x[0], x[1]); });
   return masked(
       kappa->mapPairs(yield.getValues()[1], {w.exponent, gaugeShift},
                       b.getF32Type(), [&](ValueRange factor, ValueRange x) {
-                        return b.mul(b.exp2(b.sub(x[0], x[1])), factor[0]);
+                        return b.mul(b.exp2Below(x[0], x[1]), factor[0]);
                       }));
 }
 
@@ -349,7 +349,7 @@ QuadraticLoops::keyStep(Value j0, const State &state, Visibility visible) {
       return b.select(none, b.real(0), x[0]);
     });
     scale = b.map(perQuery, {m, shift},
-                  [&](ValueRange x) { return b.exp2(b.sub(x[0], x[1])); });
+                  [&](ValueRange x) { return b.exp2Below(x[0], x[1]); });
   }
   auto rescaled = [&](Value x) {
     return !gauge ? x

@@ -9,6 +9,7 @@
 #define ATTN_LOWERING_LOOPS_TILEBUILDER_H
 
 #include "lowering/Passes.h"
+#include "lowering/loops/NonPositive.h"
 
 namespace attn {
 
@@ -80,6 +81,12 @@ public:
     return make<mlir::arith::SelectOp>(c, a, b);
   }
   mlir::Value exp2(mlir::Value x) { return make<mlir::math::Exp2Op>(x); }
+  /// 2^(x - maximum), where `maximum` is one of x and others.
+  mlir::Value exp2Below(mlir::Value x, mlir::Value maximum) {
+    auto power = make<mlir::math::Exp2Op>(sub(x, maximum));
+    power->setAttr(kNonPositiveAttrName, getUnitAttr());
+    return power;
+  }
   mlir::Value log(mlir::Value x) { return make<mlir::math::LogOp>(x); }
 
   // Tiles.

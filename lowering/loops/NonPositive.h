@@ -1,0 +1,22 @@
+//===- NonPositive.h - a promise about exponents ----------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_LOOPS_NONPOSITIVE_H
+#define ATTN_LOWERING_LOOPS_NONPOSITIVE_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace attn {
+
+/// A unit attribute on `math.exp` and `math.exp2`: the operand is not above 0
+/// (-inf and NaN are allowed), as after the subtraction of a running maximum. A
+/// target may then use a cheaper sequence.
+inline constexpr llvm::StringLiteral kNonPositiveAttrName = "attn.nonpositive";
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_LOOPS_NONPOSITIVE_H
