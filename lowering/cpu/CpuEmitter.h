@@ -123,6 +123,8 @@ private:
   std::pair<mlir::Value, mlir::Value>
   flatten(mlir::Value memory, mlir::ValueRange indices, int64_t innerAxes);
   void transpose(Values &rows);
+  void forLaneBlocks(
+      llvm::function_ref<void(mlir::Value, mlir::Value, mlir::Value)> body);
 
   // CpuRows.cpp.
   mlir::LogicalResult emitRows(tile::RowsOp op);

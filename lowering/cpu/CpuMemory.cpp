@@ -51,6 +51,15 @@ void CpuEmitter::transpose(Values &rows) {
   }
 }
 
+/// Every vector of lanes of every panel: `first` is its first row in the tile.
+void CpuEmitter::forLaneBlocks(function_ref<void(Value, Value, Value)> body) {
+  forPanels([&](Value panel) {
+    loop(index(0), index(panelLanes()), level.lanes, [&](Value lane0) {
+      body(panel, lane0, add(mul(panel, index(panelLanes())), lane0));
+    });
+  });
+}
+
 void CpuEmitter::emitLoad(tile::LoadOp op) {
   TileType type = op.getResult().getType();
   Value memory = scalars.lookupOrDefault(op.getMemory());
@@ -89,29 +98,25 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   int64_t depth = type.getShape()[1], lanes = level.lanes;
   int64_t whole = depth / lanes * lanes;
   Value source = flat, step = stride;
-  forPanels([&](Value panel) {
-    for (int64_t v = 0; v < level.panelVectors; ++v) {
-      Value first = add(mul(panel, index(panelLanes())), v * lanes);
-      Values starts;
-      for (int64_t l = 0; l < lanes; ++l)
-        starts.push_back(mul(min(add(first, l), last), step));
-      if (whole)
-        loop(index(0), index(whole), lanes, [&](Value d) {
-          Values block;
-          for (int64_t l = 0; l < lanes; ++l)
-            block.push_back(loadVector(source, add(starts[l], d)));
-          transpose(block);
-          for (int64_t l = 0; l < lanes; ++l)
-            storeVector(block[l], buffer, {panel, add(d, l), index(v * lanes)});
-        });
-      if (depth > whole)
-        loop(index(whole), index(depth), 1, [&](Value d) {
-          for (int64_t l = 0; l < lanes; ++l)
-            make<memref::StoreOp>(
-                make<memref::LoadOp>(source, add(starts[l], d)), buffer,
-                ValueRange{panel, d, index(v * lanes + l)});
-        });
-    }
+  forLaneBlocks([&](Value panel, Value lane0, Value first) {
+    Values starts;
+    for (int64_t l = 0; l < lanes; ++l)
+      starts.push_back(mul(min(add(first, l), last), step));
+    if (whole)
+      loop(index(0), index(whole), lanes, [&](Value d) {
+        Values block;
+        for (int64_t l = 0; l < lanes; ++l)
+          block.push_back(loadVector(source, add(starts[l], d)));
+        transpose(block);
+        for (int64_t l = 0; l < lanes; ++l)
+          storeVector(block[l], buffer, {panel, add(d, l), lane0});
+      });
+    if (depth > whole)
+      loop(index(whole), index(depth), 1, [&](Value d) {
+        for (int64_t l = 0; l < lanes; ++l)
+          make<memref::StoreOp>(make<memref::LoadOp>(source, add(starts[l], d)),
+                                buffer, ValueRange{panel, d, add(lane0, l)});
+      });
   });
 }
 
@@ -157,38 +162,34 @@ LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
     end = min(end, make<arith::SubIOp>(extent, indices.back()));
   }
   int64_t whole = corner ? 0 : width / lanes * lanes;
-  forPanels([&](Value panel) {
-    for (int64_t v = 0; v < level.panelVectors; ++v) {
-      Value first = add(mul(panel, index(panelLanes())), v * lanes);
-      auto ifRow = [&](int64_t l, function_ref<void(Value)> body) {
-        Value row = add(first, l);
-        ifThenElse(
-            make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, rows),
-            [&] { body(mul(row, stride)); }, nullptr);
-      };
-      if (whole)
-        loop(index(0), index(whole), lanes, [&](Value d) {
-          Values block;
-          for (int64_t l = 0; l < lanes; ++l)
-            block.push_back(
-                loadVector(buffer, {panel, add(d, l), index(v * lanes)}));
-          transpose(block);
-          for (int64_t l = 0; l < lanes; ++l)
-            ifRow(l, [&](Value start) {
-              storeVector(block[l], flat, add(start, d));
-            });
-        });
-      if (width > whole)
+  forLaneBlocks([&](Value panel, Value lane0, Value first) {
+    auto ifRow = [&](int64_t l, function_ref<void(Value)> body) {
+      Value row = add(first, l);
+      ifThenElse(
+          make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, rows),
+          [&] { body(mul(row, stride)); }, nullptr);
+    };
+    if (whole)
+      loop(index(0), index(whole), lanes, [&](Value d) {
+        Values block;
+        for (int64_t l = 0; l < lanes; ++l)
+          block.push_back(loadVector(buffer, {panel, add(d, l), lane0}));
+        transpose(block);
         for (int64_t l = 0; l < lanes; ++l)
           ifRow(l, [&](Value start) {
-            loop(index(whole), end, 1, [&](Value d) {
-              make<memref::StoreOp>(
-                  make<memref::LoadOp>(
-                      buffer, ValueRange{panel, d, index(v * lanes + l)}),
-                  flat, add(start, d));
-            });
+            storeVector(block[l], flat, add(start, d));
           });
-    }
+      });
+    if (width > whole)
+      for (int64_t l = 0; l < lanes; ++l)
+        ifRow(l, [&](Value start) {
+          loop(index(whole), end, 1, [&](Value d) {
+            make<memref::StoreOp>(
+                make<memref::LoadOp>(buffer,
+                                     ValueRange{panel, d, add(lane0, l)}),
+                flat, add(start, d));
+          });
+        });
   });
   return success();
 }

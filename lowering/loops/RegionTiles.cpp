@@ -74,7 +74,7 @@ LogicalResult RegionTiles::enterQuery(Value rows, Region *queryMap,
       continue;
     for (Value operand : op.getOperands())
       if (axesOf(operand) == QueryAxis && !isRow(operand) &&
-          !queryTiles.count(operand)) {
+          !operand.getDefiningOp<IndexOp>() && !queryTiles.count(operand)) {
         queryTiles[operand] = mapAt(
             QueryAxis, operand, {}, b.type("q", {tileQ}, operand.getType()),
             [](ValueRange roots, ValueRange) { return roots[0]; });
@@ -179,7 +179,7 @@ LogicalResult RegionTiles::enterKeys(Value key, Value j0, Value positions) {
       continue;
     for (Value operand : op.getOperands())
       if (axesOf(operand) == KeyAxis && !isRow(operand) &&
-          !keyTiles.count(operand)) {
+          !operand.getDefiningOp<IndexOp>() && !keyTiles.count(operand)) {
         keyTiles[operand] =
             mapAt(KeyAxis, operand, {}, b.type("k", {tileK}, operand.getType()),
                   [](ValueRange roots, ValueRange) { return roots[0]; });
