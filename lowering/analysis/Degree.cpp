@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/analysis/Degree.h"
-#include "lowering/analysis/ValueRange.h"
+#include "lowering/analysis/Declarations.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -7,7 +7,7 @@
 
 #include "lowering/analysis/ExpressionText.h"
 
-#include "lowering/analysis/ValueRange.h"
+#include "lowering/analysis/Declarations.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

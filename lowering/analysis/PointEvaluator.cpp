@@ -7,7 +7,7 @@
 
 #include "lowering/analysis/PointEvaluator.h"
 
-#include "lowering/analysis/ValueRange.h"
+#include "lowering/analysis/Declarations.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -179,6 +179,7 @@ double PointEvaluator::compute(Operation *op) {
               static_cast<double>(random() % 16) + (length ? 16 : 0);
         return entry->second;
       })
+      .Case([&](memref::DimOp) { return static_cast<double>(plainLength); })
       .Case([&](DimOp dim) {
         return static_cast<double>(row(dim.getRow()).size());
       })

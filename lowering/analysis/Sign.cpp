@@ -7,6 +7,7 @@
 
 #include "lowering/analysis/Sign.h"
 
+#include "lowering/analysis/Declarations.h"
 #include "lowering/analysis/ExpressionText.h"
 #include "lowering/analysis/PointEvaluator.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

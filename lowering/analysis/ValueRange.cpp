@@ -7,12 +7,11 @@
 
 #include "lowering/analysis/ValueRange.h"
 
+#include "lowering/analysis/Declarations.h"
 #include "lowering/analysis/PolynomialRange.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
@@ -22,40 +21,6 @@ using namespace attn;
 //===----------------------------------------------------------------------===//
 // Where values come from
 //===----------------------------------------------------------------------===//
-
-static Value yieldedRow(Region &region) {
-  return region.empty() ? Value()
-                        : region.front().getTerminator()->getOperand(0);
-}
-
-template <typename Op> static Value mappedRow(Op op, BlockArgument argument) {
-  if (argument.getOwner()->getParent() != &op.getKappa())
-    return {};
-  return yieldedRow(argument.getArgNumber() == 0 ? op.getQueryMap()
-                                                 : op.getKeyMap());
-}
-
-Value attn::mappedRowOfArgument(BlockArgument argument) {
-  Operation *parent = argument.getOwner()->getParentOp();
-  if (auto op = dyn_cast_or_null<AttentionOp>(parent))
-    return mappedRow(op, argument);
-  if (auto op = dyn_cast_or_null<QuadraticOp>(parent))
-    return mappedRow(op, argument);
-  return {};
-}
-
-ArgAttr attn::declarationOf(Value memory) {
-  while (auto view = memory.getDefiningOp<ViewLikeOpInterface>())
-    memory = view.getViewSource();
-  auto argument = dyn_cast<BlockArgument>(memory);
-  if (!argument)
-    return {};
-  auto function =
-      dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp());
-  return function ? function.getArgAttrOfType<ArgAttr>(argument.getArgNumber(),
-                                                       kArgAttrName)
-                  : ArgAttr();
-}
 
 /// The row of a map that an argument of its body ranges over.
 static Value mappedOperand(BlockArgument argument) {
@@ -149,29 +114,6 @@ std::optional<double> ValueRangeAnalysis::constant(Value value) {
 //===----------------------------------------------------------------------===//
 // Scalars
 //===----------------------------------------------------------------------===//
-
-/// The range that a declaration promises. Integers sharpen a strict bound.
-Interval attn::declaredRange(ArgAttr declaration) {
-  if (!declaration || !declaration.getRelop() || !declaration.getBound())
-    return Interval::all();
-  StringRef relop = declaration.getRelop().getValue();
-  double bound = declaration.getBound().getValueAsDouble();
-  if (declaration.getInteger()) {
-    if (relop == ">" || relop == "<")
-      bound = relop == ">" ? std::floor(bound) + 1 : std::ceil(bound) - 1;
-    if (relop == ">" || relop == ">=")
-      return Interval::atLeast(std::ceil(bound));
-    if (relop == "<" || relop == "<=")
-      return Interval::atMost(std::floor(bound));
-  }
-  return llvm::StringSwitch<Interval>(relop)
-      .Case(">=", Interval::atLeast(bound))
-      .Case(">", Interval::above(bound))
-      .Case("<=", Interval::atMost(bound))
-      .Case("<", Interval::below(bound))
-      .Case("==", Interval::point(bound))
-      .Default(Interval::all());
-}
 
 static Interval constantRange(arith::ConstantOp op) {
   if (auto real = dyn_cast<FloatAttr>(op.getValue())) {
@@ -305,36 +247,6 @@ static bool matchRemainder(arith::SubIOp op, Value &divisor) {
   return false;
 }
 
-/// Rows of n coordinates, n known or at least 1.
-static Interval lengthOf(RowType row) {
-  return row.hasStaticLength()
-             ? Interval::point(static_cast<double>(row.getLength()))
-             : Interval::atLeast(1);
-}
-
-static Interval dotRange(ValueRangeAnalysis &ranges, DotOp op) {
-  RowRange a = ranges.row(op.getLhs()), b = ranges.row(op.getRhs());
-  if (op.getLhs() == op.getRhs())
-    return a.sqnorm;
-  Interval bySum =
-      a.coordinate * b.coordinate * lengthOf(op.getLhs().getType());
-  // Cauchy and Schwarz.
-  Interval norms = sqrt(a.sqnorm * b.sqnorm);
-  Interval byNorm = {-norms.hi, norms.hi, norms.hiOpen, norms.hiOpen};
-  return intersect(bySum, byNorm);
-}
-
-static Interval sqdistRange(ValueRangeAnalysis &ranges, SqDistOp op) {
-  if (op.getLhs() == op.getRhs())
-    return Interval::point(0);
-  RowRange a = ranges.row(op.getLhs()), b = ranges.row(op.getRhs());
-  Interval sum = sqrt(a.sqnorm) + sqrt(b.sqnorm);
-  Interval byNorm = power(Interval{0, sum.hi, false, sum.hiOpen}, 2);
-  Interval bySum =
-      power(a.coordinate - b.coordinate, 2) * lengthOf(op.getLhs().getType());
-  return intersect(intersect(Interval::atLeast(0), byNorm), bySum);
-}
-
 /// A size variable of a parameter is at least 1, a length may be 0.
 static Interval extentRange(memref::DimOp op) {
   ArgAttr argument = declarationOf(op.getSource());
@@ -428,110 +340,4 @@ Interval ValueRangeAnalysis::computeScalar(Value value) {
         return value.getType().isInteger(1) ? Interval::closed(0, 1)
                                             : Interval::all();
       });
-}
-
-//===----------------------------------------------------------------------===//
-// Rows
-//===----------------------------------------------------------------------===//
-
-/// A row whose coordinates lie in `coordinate`; what that says of its norm.
-static RowRange byCoordinate(Interval coordinate, RowType type) {
-  return {coordinate, power(coordinate, 2) * lengthOf(type)};
-}
-
-/// No coordinate is larger than the norm.
-static RowRange sharpened(RowRange row) {
-  Interval norm = sqrt(row.sqnorm);
-  row.coordinate = intersect(
-      row.coordinate, Interval{-norm.hi, norm.hi, norm.hiOpen, norm.hiOpen});
-  return row;
-}
-
-/// c for a map whose body is x * c or x / c with c from outside.
-static std::optional<Interval> matchScaling(ValueRangeAnalysis &ranges,
-                                            MapOp map) {
-  Block &body = map.getBody().front();
-  Operation *op = body.getTerminator()->getOperand(0).getDefiningOp();
-  if (map.getRows().size() != 1 ||
-      !isa_and_nonnull<arith::MulFOp, arith::DivFOp>(op))
-    return std::nullopt;
-  Value x = body.getArgument(0);
-  for (unsigned side : {0u, 1u}) {
-    Value other = op->getOperand(1 - side);
-    if (op->getOperand(side) != x || other.getParentRegion() == &map.getBody())
-      continue;
-    if (isa<arith::MulFOp>(op))
-      return ranges.scalar(other);
-    if (side == 0)
-      return Interval::point(1) / ranges.scalar(other);
-  }
-  return std::nullopt;
-}
-
-RowRange ValueRangeAnalysis::computeRow(Value value) {
-  auto type = cast<RowType>(value.getType());
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    Value mapped = mappedRowOfArgument(argument);
-    return mapped ? row(mapped) : RowRange();
-  }
-  Operation *op = value.getDefiningOp();
-  auto in = [&](unsigned n) { return row(op->getOperand(n)); };
-  return llvm::TypeSwitch<Operation *, RowRange>(op)
-      .Case([&](ParamRowOp param) {
-        return byCoordinate(declaredRange(declarationOf(param.getMemory())),
-                            type);
-      })
-      .Case([&](MapOp map) {
-        RowRange result = byCoordinate(scalar(yieldedRow(map.getBody())), type);
-        if (std::optional<Interval> scale = matchScaling(*this, map))
-          result.sqnorm =
-              intersect(result.sqnorm, in(0).sqnorm * power(*scale, 2));
-        return sharpened(result);
-      })
-      .Case([&](UnitOp) {
-        Interval x = in(0).coordinate;
-        RowRange result = {Interval::closed(-1, 1), Interval::closed(0, 1)};
-        if (x.isNonNegative())
-          result.coordinate = {0, 1, x.isPositive(), false};
-        else if (x.isNonPositive())
-          result.coordinate = {-1, 0, false, x.isNegative()};
-        return result;
-      })
-      .Case([&](ProjectOp project) {
-        Interval weights = declaredRange(declarationOf(project.getMatrix()));
-        return byCoordinate(in(0).coordinate * weights *
-                                lengthOf(project.getRow().getType()),
-                            type);
-      })
-      .Case([&](RopeOp) {
-        return sharpened({Interval::all(), in(0).sqnorm});
-      })
-      .Case([&](PowerOp op) {
-        RowRange x = in(0);
-        // A channel is a product of coordinates times a weight >= 1; only the
-        // sign of the product survives that.
-        Interval product =
-            power(x.coordinate, static_cast<int64_t>(op.getDegree()));
-        Interval coordinate =
-            x.coordinate.isPositive() ? Interval::above(0)
-            : product.isNonNegative() && x.coordinate.isNonNegative()
-                ? Interval::atLeast(0)
-                : Interval::all();
-        return sharpened({coordinate, power(x.sqnorm, static_cast<int64_t>(
-                                                          op.getDegree()))});
-      })
-      .Case([&](ConcatOp concat) {
-        RowRange result = in(0);
-        for (unsigned n = 1; n < concat.getRows().size(); ++n) {
-          RowRange next = in(n);
-          result = {hull(result.coordinate, next.coordinate),
-                    result.sqnorm + next.sqnorm};
-        }
-        return result;
-      })
-      .Case([&](OuterOp) {
-        RowRange a = in(0), b = in(1);
-        return RowRange{a.coordinate * b.coordinate, a.sqnorm * b.sqnorm};
-      })
-      .Default([](Operation *) { return RowRange(); });
 }

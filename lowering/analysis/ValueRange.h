@@ -48,13 +48,10 @@ private:
   llvm::DenseMap<mlir::Value, RowRange> facts; ///< a scalar uses `coordinate`
 };
 
-/// The region of attention that `region` stands in, and what an argument of it
-/// stands for: the mapped row of q or k for kappa, null for an input row.
-mlir::Value mappedRowOfArgument(mlir::BlockArgument argument);
-/// The declaration of the parameter that `memory` views, or null.
-ArgAttr declarationOf(mlir::Value memory);
-/// The values that a declaration promises; all reals where it is null.
-Interval declaredRange(ArgAttr declaration);
+/// The number of coordinates: known, or at least 1.
+Interval lengthOf(RowType row);
+Interval dotRange(ValueRangeAnalysis &ranges, DotOp op);
+Interval sqdistRange(ValueRangeAnalysis &ranges, SqDistOp op);
 
 } // namespace attn
 
