@@ -29,7 +29,7 @@ const CpuLevel *attn::findCpuLevel(llvm::StringRef name) {
   return nullptr;
 }
 
-const CpuLevel &attn::hostCpuLevel() {
+static const CpuLevel &detectLevel() {
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   auto has = [&](std::initializer_list<llvm::StringRef> names) {
     return llvm::all_of(names,
@@ -40,4 +40,10 @@ const CpuLevel &attn::hostCpuLevel() {
   if (has({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}))
     return levels[1];
   return levels[2];
+}
+
+const CpuLevel &attn::hostCpuLevel() {
+  // Asked on every call of a kernel, and asking the machine takes 50 us.
+  static const CpuLevel &level = detectLevel();
+  return level;
 }
