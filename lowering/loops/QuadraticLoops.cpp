@@ -480,14 +480,15 @@ LogicalResult QuadraticLoops::finish(const State &state) {
                 auto inUnits = [&](Value t) {
                   return gauge ? b.mul(t, b.exp2(b.sub(b.real(0), x[1]))) : t;
                 };
-                Value d = x[0];
-                if (floor) {
-                  Value limit = inUnits(floor);
-                  Value magnitude = b.make<math::AbsFOp>(d);
-                  Value small = b.cmp(CmpFPredicate::OLT, magnitude, limit);
-                  d = b.select(small, b.make<math::CopySignOp>(limit, d), d);
-                }
-                return delta ? b.add(d, inUnits(delta)) : d;
+                Value d = delta ? b.add(x[0], inUnits(delta)) : x[0];
+                if (!floor)
+                  return d;
+                // The floor is for the mass, and replaces the denominator whole.
+                Value limit = inUnits(floor);
+                Value magnitude = b.make<math::AbsFOp>(x[0]);
+                Value small = b.cmp(CmpFPredicate::OLT, magnitude, limit);
+                return b.select(
+                    small, Value(b.make<math::CopySignOp>(limit, x[0])), d);
               });
 
   if (Value acc = get(state, Acc)) {
