@@ -210,10 +210,10 @@ void Specialisation::run(const Binding &binding, const Threads &threads) const {
   execute(stages, workspaces, binding, threads);
 }
 
-void Specialisation::interpret(const Binding &binding) const {
+void Specialisation::interpret(const Binding &binding, uint64_t noise) const {
   // The interpreter reads the IR, and the context does not lock.
   auto guard = parent->lock();
   parent->check([&] {
-    return attn::interpret(attentionFunction(*module), binding.arrays);
+    return attn::interpret(attentionFunction(*module), binding.arrays, noise);
   });
 }

@@ -48,8 +48,8 @@ public:
   double compile(const CpuLevel &level);
   /// Runs the machine code.
   void run(const Binding &binding, const Threads &threads) const;
-  /// Runs the reference interpreter.
-  void interpret(const Binding &binding) const;
+  /// Runs the reference interpreter; with `noise`, as if results were rounded.
+  void interpret(const Binding &binding, uint64_t noise = 0) const;
 
 private:
   friend class Compilation;

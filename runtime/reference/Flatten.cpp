@@ -381,6 +381,11 @@ LogicalResult Flattener::flattenOp(Operation *op,
                     : isa<FloatType>(type) ? newReal(made.level)
                                            : newInt(made.level);
   made.result = result.index;
+  made.isRow = isa<RowType>(type);
+  made.rounds = result.kind != RegisterKind::Int &&
+                !isa<ParamRowOp, ConcatOp, memref::LoadOp, arith::SelectOp,
+                     arith::SIToFPOp, arith::NegFOp, arith::MaximumFOp,
+                     arith::MinimumFOp, math::AbsFOp, math::FloorOp>(op);
   registers[op->getResult(0)] = result;
   code.push_back(std::move(made));
   return success();

@@ -27,7 +27,8 @@ struct Sequence {
 
 class Interpreter {
 public:
-  Interpreter(AttentionOp op, ArrayRef<ReferenceArray> arrays) : op(op) {
+  Interpreter(AttentionOp op, ArrayRef<ReferenceArray> arrays, uint64_t noise)
+      : op(op), noise(noise) {
     for (const ReferenceArray &array : arrays)
       memories.push_back({array, stridesOf(array)});
   }
@@ -61,6 +62,7 @@ private:
   LogicalResult checkFault();
 
   AttentionOp op;
+  uint64_t noise;
   std::vector<Memory> memories;
   int64_t lengths[3]; ///< of the mapped rows of q, k and v
   std::optional<Program> mapPrograms[3], kappaProgram, maskProgram, termProgram;
@@ -161,6 +163,11 @@ LogicalResult Interpreter::prepare() {
     return failure();
   kappaProgram = std::move(*made);
   kappa.emplace(*kappaProgram, memories);
+
+  for (std::optional<Evaluator> *evaluator :
+       {&maps[0], &maps[1], &maps[2], &kappa})
+    if (*evaluator && noise)
+      (*evaluator)->addNoise(noise++);
 
   if (!op.getMask().empty()) {
     if (failed(made = flatten(op.getMask(), memories, {})))
@@ -357,15 +364,15 @@ LogicalResult Interpreter::run() {
 
 } // namespace
 
-LogicalResult interpret(func::FuncOp function,
-                        ArrayRef<ReferenceArray> arrays) {
+LogicalResult interpret(func::FuncOp function, ArrayRef<ReferenceArray> arrays,
+                        uint64_t noise) {
   SmallVector<AttentionOp> found;
   function.walk([&](AttentionOp op) { found.push_back(op); });
   if (found.size() != 1)
     return function.emitError("the reference interprets functions with one "
                               "attn.attention, this one has ")
            << found.size();
-  return Interpreter(found.front(), arrays).run();
+  return Interpreter(found.front(), arrays, noise).run();
 }
 
 } // namespace attn

@@ -30,8 +30,13 @@ using ReferenceArray = Tensor;
 /// What cannot be interpreted, or does not fit, is a diagnostic on the
 /// function's context and a failure; then nothing has been written, but for an
 /// index outside of a parameter, which is only found on the way.
+///
+/// With `noise`, the results of all operations in f_Q, f_K, f_V and kappa are
+/// moved at random as if they were rounded to f32: how much the answer changes
+/// is how much of it f32 arithmetic can promise.
 mlir::LogicalResult interpret(mlir::func::FuncOp function,
-                              llvm::ArrayRef<ReferenceArray> arrays);
+                              llvm::ArrayRef<ReferenceArray> arrays,
+                              uint64_t noise = 0);
 
 } // namespace attn
 

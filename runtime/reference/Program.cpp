@@ -40,9 +40,30 @@ Evaluator::Evaluator(const Program &program,
       cachedRows.push_back(r);
 }
 
+void attn::reference::disturb(Machine &machine,
+                              const Instruction &instruction) {
+  auto factor = [&] { // SplitMix64
+    uint64_t z = (machine.noise += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    double uniform = static_cast<int64_t>(z ^ (z >> 31)) * 0x1p-63;
+    return 1 + uniform * 0x1p-24;
+  };
+  if (instruction.isRow) {
+    double *row = machine.rows[instruction.result];
+    for (int64_t t = 0; t < machine.lengths[instruction.result]; ++t)
+      row[t] *= factor();
+    return;
+  }
+  Scaled &real = machine.reals[instruction.result];
+  real.m *= factor();
+  if (real.e != 0) // compiled code has the exponent in f32, too
+    real.e *= factor();
+}
+
 void Evaluator::run(Level level) {
   for (const Instruction *instruction : byLevel[level])
-    instruction->handler(machine, *instruction);
+    execute(machine, *instruction);
 }
 
 void Evaluator::enterHead(int64_t batch, int64_t head, int64_t kvHead,
@@ -103,7 +124,7 @@ const double *Evaluator::mapRow(int64_t position, const double *row) {
   machine.rows[program.arguments[0]] = const_cast<double *>(row);
   for (const Instruction &instruction : program.code)
     if (instruction.level != OnHead)
-      instruction.handler(machine, instruction);
+      execute(machine, instruction);
   return machine.rows[program.results[0].index];
 }
 

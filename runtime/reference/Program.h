@@ -58,6 +58,8 @@ struct Machine {
   const std::vector<Memory> *memories = nullptr;
   /// Set by an instruction that could not do its work.
   const char *fault = nullptr;
+  /// Not 0: the state of a generator by which rounded results are moved.
+  uint64_t noise = 0;
 };
 
 struct Instruction {
@@ -66,11 +68,23 @@ struct Instruction {
   Level level = OnHead;
   int result = 0;
   std::vector<int> args;
+  bool rounds = false;           ///< in f32 the result would be rounded
+  bool isRow = false;            ///< the result is a row
   int64_t number = 0;            ///< a predicate, a degree, a memory
   std::vector<double> weights;   ///< frequencies, multinomial weights
   std::vector<int32_t> indices;  ///< multisets of coordinates
   std::vector<Instruction> body; ///< of attn.map, with its arguments in `args`
 };
+
+/// Moves a result by up to half a unit in the last place of f32.
+void disturb(Machine &machine, const Instruction &instruction);
+
+/// Computes a result, moved where noise is asked for.
+inline void execute(Machine &machine, const Instruction &instruction) {
+  instruction.handler(machine, instruction);
+  if (machine.noise && instruction.rounds)
+    disturb(machine, instruction);
+}
 
 /// A region made flat.
 struct Program {
@@ -89,6 +103,10 @@ struct Program {
 class Evaluator {
 public:
   Evaluator(const Program &program, const std::vector<Memory> &memories);
+
+  /// From now on every result is moved at random as if it were rounded to f32:
+  /// what the answer changes by is what f32 can promise. 0 turns it off.
+  void addNoise(uint64_t seed) { machine.noise = seed; }
 
   /// Sets batch, heads and lengths, and computes what depends on no position.
   void enterHead(int64_t batch, int64_t head, int64_t kvHead, int64_t nq,

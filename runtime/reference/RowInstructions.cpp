@@ -6,21 +6,27 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/Instructions.h"
+#include <optional>
 
 using namespace attn::reference;
 
 namespace {
 
-/// The element of a memory at the leading indices in args[first ...], or -1
-/// with a fault: a bad index must not read what is not there.
-int64_t offsetOf(Machine &m, const Instruction &i, size_t first) {
+/// The element of a memory at the leading indices in args[first ...]. Nothing
+/// where there is none: an index that is clamped to an empty axis stands for a
+/// 0 (no pair uses it), and a bad index is a fault.
+std::optional<int64_t> offsetOf(Machine &m, const Instruction &i,
+                                size_t first) {
   const Memory &memory = (*m.memories)[i.number];
+  for (int64_t extent : memory.tensor.shape)
+    if (extent == 0)
+      return std::nullopt;
   int64_t offset = 0;
   for (size_t axis = 0; axis + first < i.args.size(); ++axis) {
     int64_t index = m.ints[i.args[first + axis]];
     if (index < 0 || index >= memory.tensor.shape[axis]) {
       m.fault = "an index is outside of the parameter";
-      return -1;
+      return std::nullopt;
     }
     offset += index * memory.strides[axis];
   }
@@ -45,23 +51,23 @@ namespace attn::reference {
 
 void loadReal(Machine &m, const Instruction &i) {
   double value = 0;
-  if (int64_t offset = offsetOf(m, i, 0); offset >= 0 || !m.fault)
-    readReals((*m.memories)[i.number].tensor, offset, 1, 1, &value);
+  if (std::optional<int64_t> offset = offsetOf(m, i, 0))
+    readReals((*m.memories)[i.number].tensor, *offset, 1, 1, &value);
   m.reals[i.result] = {value, 0};
 }
 
 void loadInt(Machine &m, const Instruction &i) {
   int64_t value = 0;
-  if (int64_t offset = offsetOf(m, i, 0); offset >= 0 || !m.fault)
-    value = readInteger((*m.memories)[i.number].tensor, offset);
+  if (std::optional<int64_t> offset = offsetOf(m, i, 0))
+    value = readInteger((*m.memories)[i.number].tensor, *offset);
   m.ints[i.result] = value;
 }
 
 void loadRow(Machine &m, const Instruction &i) {
   const Memory &memory = (*m.memories)[i.number];
-  if (int64_t offset = offsetOf(m, i, 0); offset >= 0 || !m.fault)
-    readReals(memory.tensor, offset, memory.strides.back(), m.lengths[i.result],
-              m.rows[i.result]);
+  if (std::optional<int64_t> offset = offsetOf(m, i, 0))
+    readReals(memory.tensor, *offset, memory.strides.back(),
+              m.lengths[i.result], m.rows[i.result]);
 }
 
 void projectRow(Machine &m, const Instruction &i) {
@@ -69,13 +75,13 @@ void projectRow(Machine &m, const Instruction &i) {
   const double *x = m.rows[i.args[0]];
   double *y = m.rows[i.result];
   int64_t rows = m.lengths[i.args[0]], columns = m.lengths[i.result];
-  int64_t offset = offsetOf(m, i, 1);
-  if (m.fault)
-    return;
+  std::optional<int64_t> offset = offsetOf(m, i, 1);
   std::fill(y, y + columns, 0.0);
+  if (!offset)
+    return;
   std::vector<double> w(columns);
   for (int64_t r = 0; r < rows; ++r) {
-    readReals(memory.tensor, offset + r * memory.strides.end()[-2],
+    readReals(memory.tensor, *offset + r * memory.strides.end()[-2],
               memory.strides.back(), columns, w.data());
     for (int64_t c = 0; c < columns; ++c)
       y[c] += x[r] * w[c];
@@ -166,7 +172,7 @@ void mapRows(Machine &m, const Instruction &i) {
     for (size_t r = 0; r < rows; ++r)
       m.reals[i.args[rows + r]] = {m.rows[i.args[r]][t], 0};
     for (const Instruction &inner : i.body)
-      inner.handler(m, inner);
+      execute(m, inner);
     y[t] = plain(m.reals[i.args[2 * rows]]);
   }
 }

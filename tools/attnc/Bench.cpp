@@ -158,8 +158,8 @@ static int run(BenchOptions given) {
     if (std::none_of(entries.begin(), entries.end(), [&](const Entry &entry) {
           return hasParameter(entry.kernel.getImpl().signature, setting.first);
         }))
-      throw Error(fmt::format("--set {}: no spec has such a parameter",
-                              setting.first));
+      throw Error(
+          fmt::format("--set {}: no spec has such a parameter", setting.first));
 
   auto execute = [](const Entry &entry, const Kernel::Impl &runner) {
     double begin = now();

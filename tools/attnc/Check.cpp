@@ -8,6 +8,7 @@
 #include "Cases.h"
 #include "Compare.h"
 #include "Machine.h"
+#include "Noise.h"
 #include "Progress.h"
 #include "Visibility.h"
 #include "lowering/Target.h"
@@ -36,13 +37,15 @@ public:
   int run();
 
 private:
+  using Runner = std::function<void(const Prepared &)>;
+
   std::vector<RowLengths> acceptedLengths();
   void runCase(size_t number, const CheckCase &made);
   void compareWithReference(const CheckCase &made, const Problem &problem);
   void checkHidden(const CheckCase &made, const Problem &problem);
   void checkBits(const CheckCase &made, const Problem &problem);
   Results compute(const Kernel &kernel, const Problem &problem,
-                  bool strided = false, const Kernel::Impl *runner = nullptr);
+                  bool strided = false, const Runner &runner = {});
   bool sameBits(const Results &a, const Results &b, const std::string &what);
   void fail(const std::string &what);
   void printTable() const;
@@ -98,7 +101,7 @@ static Array rowMajorOf(const Array &array) {
 }
 
 Results Checker::compute(const Kernel &kernel, const Problem &problem,
-                         bool strided, const Kernel::Impl *runner) {
+                         bool strided, const Runner &runner) {
   std::vector<Argument> arguments = problem.arguments();
   Kernel::Impl &impl = kernel.getImpl();
   std::vector<std::vector<int64_t>> shapes = impl.shapesOf(arguments);
@@ -119,7 +122,8 @@ Results Checker::compute(const Kernel &kernel, const Problem &problem,
     outputs.push_back(
         {name, results.emplace(name, std::move(array)).first->second.view()});
   }
-  (runner ? *runner : impl).run(impl.prepare(arguments, outputs));
+  Prepared prepared = impl.prepare(arguments, outputs);
+  runner ? runner(prepared) : impl.run(prepared);
   for (auto &[name, array] : results)
     array = rowMajorOf(array);
   return results;
@@ -160,7 +164,10 @@ void Checker::compareWithReference(const CheckCase &made,
   std::vector<Results> moved;
   for (uint64_t seed : {1, 2})
     moved.push_back(compute(
-        reference, perturbed(signature, problem, made.recipe.seed + seed)));
+        reference, perturbed(signature, problem, made.recipe.seed + seed),
+        false, [&](const Prepared &prepared) {
+          runWithNoise(prepared, made.recipe.seed + seed);
+        }));
   for (const std::string &name : signature.results) {
     std::vector<const Array *> others;
     for (const Results &results : moved)
@@ -219,7 +226,9 @@ void Checker::checkHidden(const CheckCase &made, const Problem &problem) {
 
 void Checker::checkBits(const CheckCase &made, const Problem &problem) {
   Results first = compute(compiled, problem);
-  if (!sameBits(first, compute(compiled, problem, false, &onTwo),
+  if (!sameBits(first,
+                compute(compiled, problem, false,
+                        [&](const Prepared &prepared) { onTwo.run(prepared); }),
                 "a second thread"))
     return;
   if (made.recipe.layout != Layout::Packed &&

@@ -57,6 +57,7 @@ private:
   Text call(const std::string &name, ValueRange operands,
             const std::string &more = {});
   Text comparison(Operation *op);
+  std::optional<Text> function(Operation *op);
   Text parameter(Value memory, ValueRange indices);
   std::string nameOf(Value memory);
 
@@ -128,6 +129,54 @@ Text Printer::parameter(Value memory, ValueRange indices) {
   return {nameOf(memory) + text + (text.empty() ? "" : "]"), Atom};
 }
 
+static bool isConstant(Value value, double expected) {
+  APFloat real(0.0);
+  return matchPattern(value, m_ConstantFloat(&real)) &&
+         real.convertToDouble() == expected;
+}
+
+/// The operand of `value` if an operation of type Op defines it, else null.
+template <typename Op> static Value operandOf(Value value) {
+  auto op = value.getDefiningOp<Op>();
+  return op ? op->getOperand(0) : Value();
+}
+
+/// The functions of the language that the importer writes out.
+std::optional<Text> Printer::function(Operation *op) {
+  if (auto quotient = dyn_cast<arith::DivFOp>(op)) { // 1 / (1 + exp(-x))
+    auto sum = quotient.getRhs().getDefiningOp<arith::AddFOp>();
+    if (!sum || !isConstant(quotient.getLhs(), 1))
+      return std::nullopt;
+    for (unsigned n : {0, 1}) {
+      Value negated = operandOf<math::ExpOp>(sum->getOperand(n));
+      Value x = negated ? operandOf<arith::NegFOp>(negated) : Value();
+      if (x && isConstant(sum->getOperand(1 - n), 1))
+        return call("sigmoid", {x});
+    }
+    return std::nullopt;
+  }
+  auto sum = dyn_cast<arith::AddFOp>(op);
+  if (!sum)
+    return std::nullopt;
+  for (unsigned n :
+       {0, 1}) { // max(x, 0) + log1p(exp(-|x|)), ... + expm1(min(x, 0))
+    auto positive = sum->getOperand(n).getDefiningOp<arith::MaximumFOp>();
+    if (!positive || !isConstant(positive.getRhs(), 0))
+      continue;
+    Value x = positive.getLhs(), rest = sum->getOperand(1 - n);
+    if (Value inner = operandOf<math::Log1pOp>(rest))
+      if (Value exponent = operandOf<math::ExpOp>(inner))
+        if (Value size = operandOf<arith::NegFOp>(exponent))
+          if (operandOf<math::AbsFOp>(size) == x)
+            return call("softplus", {x});
+    if (Value inner = operandOf<math::ExpM1Op>(rest))
+      if (auto negative = inner.getDefiningOp<arith::MinimumFOp>())
+        if (negative.getLhs() == x && isConstant(negative.getRhs(), 0))
+          return call("elu", {x});
+  }
+  return std::nullopt;
+}
+
 Text Printer::expression(Value value) {
   if (auto it = names.find(value); it != names.end())
     return {it->second, Atom};
@@ -143,6 +192,8 @@ Text Printer::expression(Value value) {
     return {fmt::format("{}", integer.getSExtValue()),
             integer.isNegative() ? Unary : Atom};
   }
+  if (std::optional<Text> known = function(op))
+    return *known;
   if (isa<arith::CmpFOp, arith::CmpIOp>(op))
     return comparison(op);
   if (isa<arith::IndexCastOp, arith::SIToFPOp, arith::FPToSIOp, arith::ExtFOp,

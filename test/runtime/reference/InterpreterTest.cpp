@@ -68,7 +68,8 @@ protected:
          Tensor(v.data(), {1, 1, nk, 1}), Tensor(p.data(), {int64_t(p.size())}),
          vector(keyLengths), vector(queryLengths), vector(offset),
          Tensor(o.data(), attn::Type::f64, {1, 1, nq, 1}), wide(mass),
-         wide(lse), wide(max)});
+         wide(lse), wide(max)},
+        noise);
   }
 
   MLIRContext context;
@@ -76,6 +77,7 @@ protected:
   std::vector<float> q = {1, 2}, k = {1, 0, 0, 1}, v = {10, 20}, p = {0};
   std::vector<int64_t> keyLengths, queryLengths, offset;
   std::vector<double> o, mass, lse, max;
+  uint64_t noise = 0;
 };
 
 const char kExpDot[] =
@@ -201,6 +203,29 @@ TEST_F(ReferenceTest, RowsInsideKappaAndSigns) {
   EXPECT_EQ(o[0], -(25.0 * 10 + 45 * 20));
   EXPECT_EQ(mass[0], -70);
   EXPECT_TRUE(std::isnan(lse[0]));
+}
+
+TEST_F(ReferenceTest, AnIndexIntoAnEmptyParameterReadsZero) {
+  p.clear(); // what it is clamped to is not there, and nothing sees it
+  ASSERT_TRUE(succeeded(run("%j = attn.index j\n%c = memref.load %p[%j] : "
+                            "memref<?xf32, strided<[?], offset: ?>>\n"
+                            "%w = math.exp %c : f32")));
+  EXPECT_EQ(mass[0], 2);
+}
+
+TEST_F(ReferenceTest, NoiseIsThatOfRoundingToF32) {
+  q = {10, 20}; // e = 20 moves by up to 2^-24 * 20, and exp(e) with it
+  ASSERT_TRUE(succeeded(run(kExpDot)));
+  double exact = mass[0], o0 = o[0], largest = 0;
+  for (noise = 1; noise < 100; ++noise) {
+    ASSERT_TRUE(succeeded(run(kExpDot)));
+    double moved = std::abs(mass[0] / exact - 1);
+    EXPECT_GT(moved, 0);
+    largest = std::max(largest, moved);
+    EXPECT_LT(std::abs(o[0] - o0), 20 * 0x1p-20);
+  }
+  EXPECT_LT(largest, 22 * 0x1p-24);
+  EXPECT_GT(largest, 5 * 0x1p-24);
 }
 
 TEST_F(ReferenceTest, AnIndexOutsideIsAnError) {
