@@ -7,6 +7,7 @@
 
 #include "attn/attn.h"
 
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <thread>
@@ -121,6 +122,59 @@ TEST_P(KernelTest, EmptyArrays) {
   EXPECT_EQ(o[0], 0); // no key is visible (S3)
   EXPECT_EQ(o[1], 0);
   kernel({{"q", none}, {"k", {q, {2, 1}}}, {"v", {q, {2, 1}}}}, {{"o", none}});
+}
+
+TEST_P(KernelTest, WorkspacesBeyondTheLimit) {
+  // relu(k) is computed ahead, once a key: 2 heads x 40000 keys x 64 floats
+  // are 19.5 MiB, so one head's workspace is used for both, by turns.
+  Kernel kernel =
+      compile("attention f(q, k, v) { k = relu(k); kappa = exp(dot(q, k)) }");
+  const int64_t heads = 2, keys = 40000, d = 64;
+  std::vector<float> q(heads * d), k(heads * keys * d), v(heads * keys),
+      o(heads);
+  for (size_t i = 0; i < q.size(); ++i)
+    q[i] = 0.01f * (i % 7) - 0.02f;
+  for (size_t i = 0; i < k.size(); ++i)
+    k[i] = 0.1f * (i * 37 % 101) - 5;
+  for (size_t i = 0; i < v.size(); ++i)
+    v[i] = 0.25f * (i * 31 % 17) + i / keys;
+  kernel({{"q", {q.data(), {1, heads, 1, d}}},
+          {"k", {k.data(), {1, heads, keys, d}}},
+          {"v", {v.data(), {1, heads, keys, 1}}}},
+         {{"o", {o.data(), {1, heads, 1, 1}}}});
+  for (int64_t h = 0; h < heads; ++h) {
+    // Alone, a head has a whole workspace; its bits are the same (S8).
+    float alone = 0;
+    kernel({{"q", {q.data() + h * d, {1, d}}},
+            {"k", {k.data() + h * keys * d, {keys, d}}},
+            {"v", {v.data() + h * keys, {keys, 1}}}},
+           {{"o", {&alone, {1, 1}}}});
+    EXPECT_EQ(o[h], alone) << "head " << h;
+    double mass = 0, sum = 0;
+    for (int64_t j = 0; j < keys; ++j) {
+      double s = 0;
+      for (int64_t t = 0; t < d; ++t)
+        s += q[h * d + t] * std::max(0.0, double(k[(h * keys + j) * d + t]));
+      mass += std::exp(s);
+      sum += std::exp(s) * v[h * keys + j];
+    }
+    EXPECT_NEAR(o[h], sum / mass, 1e-3) << "head " << h;
+  }
+}
+
+TEST_P(KernelTest, StridesInAndOut) {
+  // Rows of stride 2 and -1 are packed, and a transposed o is copied back.
+  Kernel kernel = compile("attention f(q, k, v) { kappa = exp(dot(q, k)) }");
+  float q[] = {1, -9, 0.5f, -9}, k[] = {0, 1, 1, 0}, v[] = {2, 4, 6, 8},
+        o[4] = {};
+  kernel({{"q", {q, {1, 2}, {4, 2}}},      // (1, 0.5)
+          {"k", {k + 1, {2, 2}, {2, -1}}}, // (1, 0), (0, 1)
+          {"v", {v, {2, 2}, {1, 2}}}},     // (2, 6), (4, 8)
+         {{"o", {o, {1, 2}, {1, 2}}}});
+  double a = std::exp(1.0), b = std::exp(0.5);
+  EXPECT_NEAR(o[0], (2 * a + 4 * b) / (a + b), 1e-5);
+  EXPECT_EQ(o[1], 0);
+  EXPECT_NEAR(o[2], (6 * a + 8 * b) / (a + b), 1e-5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, KernelTest,
