@@ -42,8 +42,8 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
           Values next, left;
           Value across = s.xIsRow ? c : mul(c, s.stride);
           for (int64_t v = 0; v < vectors; ++v)
-            left.push_back(
-                loadVector(lanes, {panel, c, index(v * level.lanes)}));
+            left.push_back(loadVector(
+                lanes, {panelIn(lanes, panel), c, index(v * level.lanes)}));
           for (int64_t u = 0; u < rows; ++u) {
             Value scalar = broadcast(
                 make<memref::LoadOp>(s.memory, add(across, offsets[u])));
@@ -122,10 +122,11 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     if (!target)
       target = reusable(leaf, op.getResult(), accTree.ops);
   if (!target)
-    target = allocate(result);
+    target = allocate(result, op.getResult());
   auto initial = [&](const Point &p) { return at(op.getAcc(), p); };
   auto store = [&](const Point &p, Value v) {
-    storeVector(v, target, {p.panel, p.x, index(p.vector * level.lanes)});
+    storeVector(v, target,
+                {panelIn(target, p.panel), p.x, index(p.vector * level.lanes)});
   };
   auto nest = [&](const Tree &tree, Accumulate accumulate, bool unroll) {
     forPanels([&](Value panel) {

@@ -33,9 +33,10 @@ Value CpuEmitter::at(Value t, const Point &p) {
   switch (form.kind) {
   case TileForm::Buffer:
     if (lanes && type.rank() == 2)
-      return loadVector(form.memory,
-                        {p.panel, p.x, index(p.vector * level.lanes)},
-                        type.getElementType());
+      return loadVector(
+          form.memory,
+          {panelIn(form.memory, p.panel), p.x, index(p.vector * level.lanes)},
+          type.getElementType());
     if (lanes)
       return loadVector(form.memory, firstLane(), type.getElementType());
     if (alongKeys)
@@ -260,7 +261,7 @@ Value CpuEmitter::materialize(Value t) {
       if (!memory)
         memory = reusable(leaf, t, tree.ops);
   if (!memory)
-    memory = allocate(typeOf(t));
+    memory = allocate(typeOf(t), t);
   materializeInto(t, memory, tree);
   if (keeps) { // others are made anew: their buffers may be written over
     forms[t] = {TileForm::Buffer, memory, {}, {}, tree.rows};
@@ -290,7 +291,7 @@ void CpuEmitter::materializeInto(Value t, Value memory, const Tree &tree) {
         loop(index(0), limit, 1, [&](Value row) {
           for (int64_t v = 0; v < level.panelVectors; ++v)
             storeVector(at(t, {panel, v, row}), memory,
-                        {panel, row, index(v * level.lanes)});
+                        {panelIn(memory, panel), row, index(v * level.lanes)});
         });
       }
       preloaded.clear();
@@ -315,7 +316,7 @@ LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
       if (!kept)
         kept = reusable(leaf, root, tree.ops);
     if (!kept)
-      kept = allocate(type);
+      kept = allocate(type, root);
   }
   Value target;
   for (Value leaf : initTree.leaves)
@@ -363,7 +364,9 @@ LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
             for (int64_t v = 0; v < level.panelVectors; ++v) {
               Value y = at(root, {panel, v, row});
               if (kept)
-                storeVector(y, kept, {panel, row, index(v * level.lanes)});
+                storeVector(
+                    y, kept,
+                    {panelIn(kept, panel), row, index(v * level.lanes)});
               next.push_back(combine(carried[v], y));
             }
             return next;

@@ -83,6 +83,8 @@ void CpuEmitter::loop(Value lo, Value hi, int64_t step,
 }
 
 void CpuEmitter::forPanels(function_ref<void(Value)> body) {
+  if (currentPanel)
+    return body(currentPanel);
   if (level.panels == 1)
     return body(index(0));
   // A kernel that never reads a query row has not counted its panels.
@@ -113,7 +115,13 @@ void CpuEmitter::finish() {
 //===----------------------------------------------------------------------===//
 
 /// Tiles live on the stack of the stage, allocated once.
-Value CpuEmitter::allocate(TileType type) {
+Value CpuEmitter::allocate(TileType type, Value v) {
+  // What does not outlive the work on its panel takes the place of the last
+  // panel's, and stays in the first-level cache.
+  bool local = currentPanel && v && hasLanes(type) && type.rank() == 2 &&
+               llvm::none_of(v.getUsers(), [](Operation *user) {
+                 return user->hasTrait<OpTrait::IsTerminator>();
+               });
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(entry);
   Type element = vectorOf(type.getElementType()).getElementType();
@@ -123,9 +131,12 @@ Value CpuEmitter::allocate(TileType type) {
   else if (type.rank() == 1)
     shape.push_back(type.size('q'));
   else
-    shape = {level.panels, type.size(other(type)), panelLanes()};
-  return make<memref::AllocaOp>(MemRefType::get(shape, element),
-                                b.getI64IntegerAttr(64));
+    shape = {local ? 1 : level.panels, type.size(other(type)), panelLanes()};
+  Value memory = make<memref::AllocaOp>(MemRefType::get(shape, element),
+                                        b.getI64IntegerAttr(64));
+  if (local)
+    localBuffers.insert(memory);
+  return memory;
 }
 
 /// Copies a buffer; rank-2 buffers panel by panel.
@@ -213,7 +224,39 @@ static bool touchesTiles(Operation &op) {
       .wasInterrupted();
 }
 
+static bool touchesLanes(Operation &op) {
+  auto hasLanes = [](Type t) {
+    auto type = dyn_cast<TileType>(t);
+    return type && type.has('q');
+  };
+  return llvm::any_of(op.getOperandTypes(), hasLanes) ||
+         llvm::any_of(op.getResultTypes(), hasLanes);
+}
+
+/// One loop over panels around everything that touches lanes: lanes do not mix,
+/// and the scores of a panel are used up before the next panel's are made.
+LogicalResult CpuEmitter::emitPanelByPanel(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (!touchesLanes(op) && failed(emit(op)))
+      return failure();
+  LogicalResult result = success();
+  forPanels([&](Value panel) {
+    currentPanel = panel;
+    for (Operation &op : block.without_terminator())
+      if (touchesLanes(op) && succeeded(result))
+        result = emit(op);
+    currentPanel = Value();
+  });
+  return result;
+}
+
 LogicalResult CpuEmitter::emitBlock(Block &block) {
+  bool innermost = block.getParentOp()->getParentOfType<scf::ForOp>() ||
+                   isa<scf::ForOp>(block.getParentOp());
+  for (Operation &op : block)
+    innermost &= !(isa<scf::ForOp, scf::IfOp>(op) && touchesTiles(op));
+  if (innermost && level.panels > 1)
+    return emitPanelByPanel(block);
   for (Operation &op : block.without_terminator())
     if (failed(emit(op)))
       return failure();

@@ -68,7 +68,13 @@ private:
   mlir::LogicalResult emit(mlir::Operation &op);
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
-  mlir::Value allocate(tile::TileType type);
+  /// A buffer for a tile; for the tile `v` of an innermost block, of one panel.
+  mlir::Value allocate(tile::TileType type, mlir::Value v = {});
+  mlir::LogicalResult emitPanelByPanel(mlir::Block &block);
+  /// Where the panel lies in a buffer.
+  mlir::Value panelIn(mlir::Value memory, mlir::Value panel) {
+    return localBuffers.contains(memory) ? index(0) : panel;
+  }
   void copy(tile::TileType type, mlir::Value from, mlir::Value to);
   bool isFinished(mlir::Operation *op, mlir::Operation *root,
                   const llvm::SetVector<mlir::Operation *> &tree);
@@ -189,6 +195,8 @@ private:
   mlir::IRMapping &scalars;
   mlir::Block *entry;
   mlir::Value panelCount;
+  mlir::Value currentPanel; ///< inside a loop over panels that is already there
+  llvm::DenseSet<mlir::Value> localBuffers; ///< buffers of one panel
   llvm::DenseMap<mlir::Value, TileForm> forms;
   llvm::DenseSet<mlir::Operation *> done;
   llvm::SmallVector<std::pair<mlir::scf::ForOp, int64_t>> unrolls;
