@@ -120,6 +120,10 @@ static Text textOf(Value value, int depth) {
       .Case<math::AbsFOp, math::AbsIOp>(
           [&](auto) { return Text{call("abs", op->getOperands(), depth)}; })
       .Case([&](DimOp dim) { return Text{call("dim", dim.getRow(), depth)}; })
+      .Case([&](PowerOp power) {
+        return Text{"power(" + textOf(power.getRow(), depth - 1).text + ", " +
+                    std::to_string(power.getDegree()) + ")"};
+      })
       .Case([&](ParamRowOp row) { return Text{nameOf(row.getMemory())}; })
       .Case([&](ProjectOp project) {
         return Text{in(0, Product) + "*" + nameOf(project.getMatrix()),

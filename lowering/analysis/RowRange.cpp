@@ -127,16 +127,55 @@ RowRange ValueRangeAnalysis::computeRow(Value value) {
 // Pairs of rows
 //===----------------------------------------------------------------------===//
 
-Interval attn::dotRange(ValueRangeAnalysis &ranges, DotOp op) {
-  RowRange a = ranges.row(op.getLhs()), b = ranges.row(op.getRhs());
-  if (op.getLhs() == op.getRhs())
+/// The row as it was computed, seen through the maps of q and k.
+static Value computedRow(Value row) {
+  if (auto argument = dyn_cast<BlockArgument>(row))
+    if (Value mapped = mappedRowOfArgument(argument))
+      return mapped;
+  return row;
+}
+
+static Interval dotRange(ValueRangeAnalysis &ranges, Value lhs, Value rhs,
+                         int depth) {
+  RowRange a = ranges.row(lhs), b = ranges.row(rhs);
+  lhs = computedRow(lhs);
+  rhs = computedRow(rhs);
+  if (lhs == rhs)
     return a.sqnorm;
   Interval bySum =
-      a.coordinate * b.coordinate * lengthOf(op.getLhs().getType());
+      a.coordinate * b.coordinate * lengthOf(cast<RowType>(lhs.getType()));
   // Cauchy and Schwarz.
   Interval norms = sqrt(a.sqnorm * b.sqnorm);
   Interval byNorm = {-norms.hi, norms.hi, norms.hiOpen, norms.hiOpen};
-  return intersect(bySum, byNorm);
+  Interval range = intersect(bySum, byNorm);
+  if (depth == 0)
+    return range;
+  // Tensor powers and products are made for these identities.
+  auto power = lhs.getDefiningOp<PowerOp>(),
+       other = rhs.getDefiningOp<PowerOp>();
+  if (power && other && power.getDegree() == other.getDegree())
+    range = intersect(
+        range,
+        attn::power(dotRange(ranges, power.getRow(), other.getRow(), depth - 1),
+                    static_cast<int64_t>(power.getDegree())));
+  auto outer = lhs.getDefiningOp<OuterOp>(),
+       partner = rhs.getDefiningOp<OuterOp>();
+  auto agree = [](Value x, Value y) {
+    RowType a = cast<RowType>(x.getType()), b = cast<RowType>(y.getType());
+    return a.hasStaticLength() && a == b;
+  };
+  if (outer && partner && agree(outer.getLhs(), partner.getLhs()) &&
+      agree(outer.getRhs(), partner.getRhs()))
+    range = intersect(
+        range,
+        dotRange(ranges, outer.getLhs(), partner.getLhs(), depth - 1) *
+            dotRange(ranges, outer.getRhs(), partner.getRhs(), depth - 1));
+  return range;
+}
+
+Interval attn::dotRange(ValueRangeAnalysis &ranges, DotOp op) {
+  constexpr int depth = 4;
+  return ::dotRange(ranges, op.getLhs(), op.getRhs(), depth);
 }
 
 Interval attn::sqdistRange(ValueRangeAnalysis &ranges, SqDistOp op) {

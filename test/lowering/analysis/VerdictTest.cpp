@@ -178,7 +178,10 @@ TEST(Verdict, FeatureMaps) {
          {"q = concat(relu(q), relu(-q)); k = concat(relu(k), relu(-k))\n"
           "kappa = dot(q, k)",
           Yes, None},
-         {"kappa = dot(power(q, 2), power(k, 2))", Unproven, None},
+         {"kappa = dot(power(q, 2), power(k, 2))", Yes, None},
+         {"q = power(q, 2); k = power(k, 2)\nkappa = dot(q, k)", Yes, None},
+         {"kappa = dot(power(q, 3), power(k, 3))", No, None},
+         {"s = dot(q, k)\nkappa = exp(s) - s", Unproven, Max},
          {"kappa = dot(q, k)*exp(-m*abs(i - j))", No, Max},
          {"kappa = dot(relu(q)*cos(c*i), relu(k)*cos(c*j))", No, None}});
 }
