@@ -102,8 +102,8 @@ static Memory allocateAligned(int64_t bytes) {
   return memory;
 }
 
-/// Elements of one (batch, key head) in a workspace.
-static int64_t elementsOfPair(const Workspace &workspace,
+/// Elements of one (batch, head) in a workspace.
+static int64_t elementsOfHead(const Workspace &workspace,
                               const Binding &binding) {
   int64_t elements;
   if (__builtin_mul_overflow(binding.keys, workspace.row, &elements))
@@ -130,16 +130,23 @@ static void runPart(const StageEntry &stage, void **arguments, int64_t index,
 void runtime::execute(const std::vector<StageEntry> &stages,
                       const std::vector<Workspace> &workspaces,
                       const Binding &binding, const Threads &threads) {
-  int64_t pairs, bytesOfPair = 0, bytes = 0;
+  int64_t pairs, elementsOfBatch = 0, bytes = 0;
   if (__builtin_mul_overflow(binding.batch, binding.keyHeads, &pairs))
     throw Error("batch times heads exceeds 64 bits");
-  for (const Workspace &workspace : workspaces)
-    if (__builtin_add_overflow(bytesOfPair, elementsOfPair(workspace, binding),
-                               &bytesOfPair))
+  auto headsOf = [&](const Workspace &workspace) {
+    return workspace.perQueryHead ? binding.queryHeads : binding.keyHeads;
+  };
+  for (const Workspace &workspace : workspaces) {
+    int64_t elements;
+    if (__builtin_mul_overflow(elementsOfHead(workspace, binding),
+                               headsOf(workspace), &elements) ||
+        __builtin_add_overflow(elementsOfBatch, elements, &elementsOfBatch))
       throw Error("the workspace exceeds 64 bits");
-  bool full =
-      !__builtin_mul_overflow(bytesOfPair, int64_t(sizeof(float)), &bytes) &&
-      !__builtin_mul_overflow(bytes, pairs, &bytes) && bytes <= kWorkspaceLimit;
+  }
+  bool full = !__builtin_mul_overflow(elementsOfBatch, int64_t(sizeof(float)),
+                                      &bytes) &&
+              !__builtin_mul_overflow(bytes, binding.batch, &bytes) &&
+              bytes <= kWorkspaceLimit;
 
   Descriptors descriptors;
   descriptors.reserve(binding.arrays.size() + workspaces.size());
@@ -147,17 +154,22 @@ void runtime::execute(const std::vector<StageEntry> &stages,
     descriptors.add(tensor);
   std::vector<Memory> memories;
   for (const Workspace &workspace : workspaces) {
-    int64_t pair = elementsOfPair(workspace, binding);
-    int64_t count = pair;
+    int64_t head = elementsOfHead(workspace, binding);
+    int64_t heads = headsOf(workspace);
+    // The query heads of one key head are computed together, so that in the
+    // one-slot form each of them needs a place of its own.
+    int64_t count = head;
     if (full)
-      count *= pairs;
+      count *= binding.batch * heads;
+    else if (workspace.perQueryHead)
+      count *= heads; // checked above
     if (__builtin_mul_overflow(count, int64_t(sizeof(float)), &bytes))
       throw Error("a workspace exceeds 64 bits");
     memories.push_back(allocateAligned(std::max<int64_t>(bytes, 1)));
-    Tensor tensor(
-        memories.back().get(), Type::f32,
-        {binding.batch, binding.keyHeads, binding.keys},
-        {full ? pair * binding.keyHeads : 0, full ? pair : 0, workspace.row});
+    Tensor tensor(memories.back().get(), Type::f32,
+                  {binding.batch, heads, binding.keys},
+                  {full ? head * heads : 0,
+                   full || workspace.perQueryHead ? head : 0, workspace.row});
     if (workspace.hasRow) {
       tensor.shape.push_back(workspace.row);
       tensor.strides.push_back(1);

@@ -26,10 +26,11 @@ struct StageEntry {
 };
 
 /// A workspace argument: [B, Hk, Nk, row] or, without `row`, [B, Hk, Nk]; of
-/// f32.
+/// f32. One that depends on the query head has Hq heads.
 struct Workspace {
   int64_t row = 1;
   bool hasRow = true;
+  bool perQueryHead = false;
 };
 
 /// The threads of a kernel's calls.

@@ -161,3 +161,21 @@ TEST(ExecuteTest, WorkspacesAreWholeOrOneSlot) {
       EXPECT_EQ(output[item], 20 * item + 1) << row;
   }
 }
+
+TEST(ExecuteTest, WorkspacesOfQueryHeadsHaveOneSlotEach) {
+  std::vector<StageEntry> stages = {{fillWorkspace, itemsOfPairs},
+                                    {readWorkspace, itemsOfPairs}};
+  for (int64_t row :
+       {int64_t(1), kWorkspaceLimit / 16}) { // small, then over the limit
+    std::vector<float> output(12, 0);
+    Binding binding;
+    binding.batch = 2;
+    binding.queryHeads = 6;
+    binding.keyHeads = 3;
+    binding.keys = 2;
+    binding.arrays.push_back(Tensor(output.data(), {2, 6}, {6, 1}));
+    execute(stages, {{row, true, true}}, binding, Threads(2));
+    for (int item = 0; item < 12; ++item)
+      EXPECT_EQ(output[item], 20 * item + 1) << row;
+  }
+}
