@@ -62,9 +62,9 @@ struct Tensor {
       : Tensor(const_cast<float *>(data), std::move(shape), std::move(strides)) {}
 };
 
-/// An input or parameter by name: an array, or one number for every index.
-/// The names beside those of the spec are key_lengths [B], query_lengths [B]
-/// (i32 or i64) and offset ([1] or [B], or a number).
+/// An input ([N, n], [B, N, n] or [B, H, N, n]) or parameter (an array, or one
+/// number for every index) by name; beside those of the spec, key_lengths and
+/// query_lengths ([B], i32 or i64) and offset ([1], [B], or a number).
 struct Argument {
   std::string name;
   Tensor tensor;
@@ -77,7 +77,7 @@ struct Argument {
       : name(std::move(name)), number(number), isNumber(true) {}
 };
 
-/// An output by the name of its result (o, mass, lse, ...).
+/// An output by the name of its result; Kernel::shapeOf gives its shape.
 struct Output {
   std::string name;
   Tensor tensor;
@@ -103,7 +103,7 @@ public:
   const std::string &name() const;
   /// The names after `return`.
   const std::vector<std::string> &results() const;
-  /// The shape that output `result` has for these arguments.
+  /// The shape of a result: [B, Hq, Nq, ...], less the axes that q lacks.
   std::vector<int64_t> shapeOf(std::string_view result,
                                const std::vector<Argument> &arguments) const;
 
