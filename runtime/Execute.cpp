@@ -30,8 +30,10 @@ struct Threads::Arena {
 
 Threads::Threads(int count)
     : concurrency(count > 0 ? count : tbb::info::default_concurrency()) {
-  if (concurrency > 1)
-    arena = std::make_unique<Arena>(concurrency);
+  // TBB has a worker a core; asked for more it warns on stderr and disobeys.
+  int workers = std::min(concurrency, tbb::info::default_concurrency());
+  if (workers > 1)
+    arena = std::make_unique<Arena>(workers);
 }
 
 Threads::~Threads() = default;
