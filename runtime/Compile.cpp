@@ -161,9 +161,10 @@ static std::vector<Workspace> workspacesOf(func::FuncOp function) {
     Workspace workspace;
     workspace.hasRow = type.getRank() == 4;
     workspace.row = workspace.hasRow ? type.getDimSize(3) : 1;
-    workspace.perQueryHead =
-        llvm::any_of(arg.getAxes().getAsValueRange<StringAttr>(),
-                     [](StringRef axis) { return axis == "head"; });
+    if (ArrayAttr axes = arg.getAxes())
+      workspace.perQueryHead =
+          llvm::any_of(axes.getAsValueRange<StringAttr>(),
+                       [](StringRef axis) { return axis == "head"; });
     workspaces.push_back(workspace);
   }
   return workspaces;
