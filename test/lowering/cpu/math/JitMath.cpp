@@ -16,7 +16,8 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -63,6 +64,10 @@ static const Function functions[] = {
     {"pow_4half", "math.powf %x, %p4half : $T"},
 };
 
+static std::string symbolName(const Function &function, int64_t lanes) {
+  return function.name + ("_" + std::to_string(lanes));
+}
+
 /// A loop over `lanes` elements at a time; lanes = 0 is a loop over scalars.
 static std::string source(const Function &function, int64_t lanes) {
   std::string text = R"(
@@ -92,7 +97,7 @@ func.func @$N(%xs: memref<?xf32>, %ys: memref<?xf32>, %out: memref<?xf32>)
   bool scalar = lanes == 0;
   std::string count = std::to_string(lanes);
   std::pair<const char *, std::string> words[] = {
-      {"$N", function.name + ("_" + count)},
+      {"$N", symbolName(function, lanes)},
       {"$S", scalar ? "1" : count},
       {"$E", function.expression},
       {"$C", scalar ? "" : "dense<"},
@@ -125,10 +130,22 @@ struct Array {
 };
 } // namespace
 
-struct JitMath::State {
-  MLIRContext context;
+using Loop = void (*)(Array *, Array *, Array *);
+
+namespace {
+struct Compiled {
   std::unique_ptr<ExecutionEngine> engine;
-  int64_t lanes;
+  Loop vectors, scalars;
+};
+} // namespace
+
+struct JitMath::State {
+  MLIRContext context{MLIRContext::Threading::DISABLED};
+  const attn::CpuLevel *level;
+  std::map<std::string, Compiled> compiled;
+
+  const Compiled &get(const std::string &function);
+  Compiled compile(const Function &function);
 };
 
 std::vector<std::string> JitMath::levels() {
@@ -143,34 +160,36 @@ std::vector<std::string> JitMath::levels() {
 }
 
 JitMath &JitMath::at(const std::string &level) {
-  static std::map<std::string, std::unique_ptr<JitMath>> compiled;
-  std::unique_ptr<JitMath> &entry = compiled[level];
+  // Never destroyed: the destructor of an ExecutionEngine looks for a symbol
+  // and may compile for it, which fails once LLVM's own statics are gone.
+  static auto &all = *new std::map<std::string, JitMath *>;
+  JitMath *&entry = all[level];
   if (!entry)
-    entry.reset(new JitMath(level));
+    entry = new JitMath(level);
   return *entry;
 }
 
-JitMath::JitMath(const std::string &name) : state(new State) {
-  const attn::CpuLevel *level = attn::findCpuLevel(name);
-  state->lanes = level->lanes;
+JitMath::JitMath(const std::string &level) : state(new State) {
+  state->level = attn::findCpuLevel(level);
   DialectRegistry registry;
   registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
                   func::FuncDialect, math::MathDialect, memref::MemRefDialect,
                   scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
-  registerAllToLLVMIRTranslations(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
   state->context.appendDialectRegistry(registry);
   // The test marks operations with an attribute of a dialect it does not need.
   state->context.allowUnregisteredDialects();
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+}
 
-  std::string text;
-  for (const Function &function : functions) {
-    text += source(function, state->lanes);
-    text += source(function, 0);
-  }
-  auto module = parseSourceString<ModuleOp>(text, &state->context);
-  check(bool(module), "cannot parse the test's functions");
+Compiled JitMath::State::compile(const Function &function) {
+  auto module = parseSourceString<ModuleOp>(
+      source(function, level->lanes) + source(function, 0), &context);
+  check(bool(module), "cannot parse the test's function");
 
-  PassManager pm(&state->context);
+  PassManager pm(&context);
   pm.addPass(attn::createExpandVectorMathPass());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertVectorToLLVMPass());
@@ -180,10 +199,8 @@ JitMath::JitMath(const std::string &name) : state(new State) {
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
-  check(succeeded(pm.run(*module)), "cannot lower the test's functions");
+  check(succeeded(pm.run(*module)), "cannot lower the test's function");
 
-  llvm::InitializeNativeTarget();
-  llvm::InitializeNativeTargetAsmPrinter();
   llvm::Triple triple(llvm::sys::getProcessTriple());
   std::string error;
   const llvm::Target *target =
@@ -194,31 +211,45 @@ JitMath::JitMath(const std::string &name) : state(new State) {
   ExecutionEngineOptions options;
   options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Default;
   auto engine = ExecutionEngine::create(*module, options, std::move(machine));
-  check(bool(engine), "cannot compile the test's functions");
-  state->engine = std::move(*engine);
+  check(bool(engine), "cannot compile the test's function");
+
+  auto find = [&](int64_t lanes) {
+    auto symbol =
+        (*engine)->lookup("_mlir_ciface_" + symbolName(function, lanes));
+    check(bool(symbol), "cannot find the test's function");
+    return reinterpret_cast<Loop>(*symbol);
+  };
+  Loop vectors = find(level->lanes), scalars = find(0);
+  return {std::move(*engine), vectors, scalars};
 }
 
-JitMath::~JitMath() = default;
+const Compiled &JitMath::State::get(const std::string &name) {
+  auto found = compiled.find(name);
+  if (found != compiled.end())
+    return found->second;
+  for (const Function &function : functions)
+    if (name == function.name)
+      return compiled[name] = compile(function);
+  check(false, "no function " + name);
+  std::abort();
+}
 
 void JitMath::run(const std::string &function, const std::vector<float> &x,
                   const std::vector<float> &y, std::vector<float> &out) {
+  const Compiled &code = state->get(function);
   // Whole vectors run as vectors, the rest as scalars.
-  size_t whole = x.size() / state->lanes * state->lanes;
+  size_t whole = x.size() / state->level->lanes * state->level->lanes;
   out.resize(x.size());
   Array xs(x), ys(y.empty() ? x : y), outs(out);
-  for (int64_t lanes : {state->lanes, int64_t(0)}) {
-    auto symbol = state->engine->lookup("_mlir_ciface_" + function + "_" +
-                                        std::to_string(lanes));
-    check(bool(symbol), "no function " + function);
-    auto call = reinterpret_cast<void (*)(Array *, Array *, Array *)>(*symbol);
-    xs.size = lanes ? whole : x.size() - whole;
-    unsigned saved = _mm_getcsr();
-    _mm_setcsr(saved | 0x8040); // FTZ, DAZ
-    call(&xs, &ys, &outs);
-    _mm_setcsr(saved);
-    for (Array *array : {&xs, &ys, &outs})
-      array->aligned += whole;
-  }
+  xs.size = whole;
+  unsigned saved = _mm_getcsr();
+  _mm_setcsr(saved | 0x8040); // FTZ, DAZ
+  code.vectors(&xs, &ys, &outs);
+  xs.size = x.size() - whole;
+  for (Array *array : {&xs, &ys, &outs})
+    array->aligned += whole;
+  code.scalars(&xs, &ys, &outs);
+  _mm_setcsr(saved);
 }
 
 std::vector<float> JitMath::run(const std::string &function,

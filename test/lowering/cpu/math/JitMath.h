@@ -10,7 +10,6 @@
 #define ATTN_TEST_LOWERING_CPU_MATH_JITMATH_H
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -20,7 +19,7 @@ class JitMath {
 public:
   /// The levels that this machine runs.
   static std::vector<std::string> levels();
-  /// Compiled once a level.
+  /// Each function is compiled when it is first run.
   static JitMath &at(const std::string &level);
 
   /// out[i] = function(x[i], y[i]) under FTZ and DAZ. y is read by powf alone.
@@ -29,12 +28,11 @@ public:
   std::vector<float> run(const std::string &function,
                          const std::vector<float> &x,
                          const std::vector<float> &y = {});
-  ~JitMath();
 
 private:
   explicit JitMath(const std::string &level);
   struct State;
-  std::unique_ptr<State> state;
+  State *state;
 };
 
 /// A level as part of a test's name.
