@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/Program.h"
+#include "runtime/reference/Instructions.h"
 #include <algorithm>
 
 using namespace attn::reference;
@@ -56,6 +57,16 @@ void attn::reference::disturb(Machine &machine,
     return;
   }
   Scaled &real = machine.reals[instruction.result];
+  if (instruction.handler == squaredDistance) {
+    // From norms and a product (S5), which is where it is at least a 16th of
+    // the norms; elsewhere from differences.
+    const double *x = machine.rows[instruction.args[0]];
+    const double *y = machine.rows[instruction.args[1]];
+    double norms = 0;
+    for (int64_t t = 0; t < machine.lengths[instruction.args[0]]; ++t)
+      norms += x[t] * x[t] + y[t] * y[t];
+    real.m += (factor() - 1) * std::min(norms, 16 * real.m);
+  }
   real.m *= factor();
   if (real.e != 0) // compiled code has the exponent in f32, too
     real.e *= factor();

@@ -312,6 +312,8 @@ void Checker::printTable() const {
       auto it = group.worst.find(name);
       if (it == group.worst.end() || it->second.bound == 0)
         fmt::print("  {:>17}", "-");
+      else if (it->second.error == 0)
+        fmt::print("  {:>17}", "exact");
       else
         fmt::print("  {:>17}", fmt::format("{:.1e} / {:.0e}", it->second.error,
                                            it->second.bound));

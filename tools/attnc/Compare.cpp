@@ -52,6 +52,14 @@ static Held heldBy(double x) {
   return size < 0x1p-126 && size > 0 ? Held::Underflow : Held::Normal;
 }
 
+/// What the error of an element is relative to, where that is its own matter.
+static double unitOf(const std::string &name, double expected) {
+  double size = std::isinf(expected) ? 0 : std::fabs(expected);
+  if (name == "lse" || name == "entropy")
+    return std::max(1.0, size);
+  return name == "argmax" ? 1 : size;
+}
+
 /// The fixed bound of an element, and whether its error is relative to it
 /// (mass), to the largest of all (o), or absolute (lse).
 static double fixedBound(const std::string &name, double expected,
@@ -92,12 +100,30 @@ Comparison attn::compare(const std::string &name, const Array &got,
       if (heldBy(elementOf(expected, n)) == Held::Normal)
         shift = std::max(shift, shiftAt(n));
 
+  // Two trials may both leave a single number alone by chance, but not half of
+  // all: no number is expected to move less than is typical.
+  double typical = 0;
+  if (!overall && name != "argmax") {
+    std::vector<double> relative;
+    for (int64_t n = 0; n < count; ++n)
+      if (double x = elementOf(expected, n);
+          x != 0 && heldBy(x) == Held::Normal)
+        relative.push_back(shiftAt(n) / unitOf(name, x));
+    if (!relative.empty()) {
+      auto middle = relative.begin() + relative.size() / 2;
+      std::nth_element(relative.begin(), middle, relative.end());
+      typical = *middle;
+    }
+  }
+
   double worstRatio = -1;
   for (int64_t n = 0; n < count; ++n) {
     double want = elementOf(expected, n), have = elementOf(got, n);
     Held held = heldBy(want);
     double bound = fixedBound(name, want, largest), error;
     double movement = overall ? shift : shiftAt(n);
+    if (typical > 0 && held == Held::Normal)
+      movement = std::max(movement, typical * unitOf(name, want));
     if (std::isnan(want)) // the inputs said so
       continue;
     if (name != "argmax" && !std::isinf(want) &&
@@ -126,11 +152,7 @@ Comparison attn::compare(const std::string &name, const Array &got,
       continue;
     worstRatio = ratio;
     // Reported as relative figures, which is how the bounds are stated.
-    double unit = overall ? largest
-                  : name == "lse" || name == "entropy"
-                      ? std::max(1.0, std::fabs(want))
-                  : name == "argmax" ? 1
-                                     : std::fabs(want);
+    double unit = overall ? largest : unitOf(name, want);
     unit = unit > 0 && std::isfinite(unit) ? unit : 1;
     worst.error = error / unit;
     worst.bound = bound > 0 ? bound / unit : std::numeric_limits<double>::min();
