@@ -12,6 +12,15 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which Pipelines.cpp runs them.
 
+def SimplifyPass : Pass<"attn-simplify", "::mlir::func::FuncOp"> {
+  let summary = "write kernels in the form that keeps digits";
+  let description = [{
+    `expm1(y) + 1`, as in elu(x) + 1, becomes `exp(y)`: where y is far below 0 the sum
+    loses the digits that kappa is made of.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def IssueLicencePass : Pass<"attn-issue-licence", "::mlir::func::FuncOp"> {
   let summary = "prove what kappa is and record it as #attn.licence";
   let description = [{

@@ -25,6 +25,8 @@ void attn::setTarget(ModuleOp module, const CpuLevel &level) {
 }
 
 void attn::buildSchedulePipeline(OpPassManager &pm) {
+  // What is proven is the kernel that runs.
+  pm.addNestedPass<func::FuncOp>(createSimplifyPass());
   // Proofs first: what cannot be compiled is refused before anything is built.
   pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
   pm.addNestedPass<func::FuncOp>(createHoistRowMapsPass());

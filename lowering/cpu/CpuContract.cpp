@@ -13,6 +13,8 @@
 
 #include "lowering/cpu/CpuEmitter.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace attn;
 using tile::TileType;
@@ -33,7 +35,7 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
       offsets.push_back(s.xIsRow ? mul(row, s.stride) : row);
       for (int64_t v = 0; v < vectors; ++v) {
         points.push_back({panel, v, x});
-        start.push_back(initial(points.back()));
+        start.push_back(dense(0));
       }
     }
     Values sums = loop(
@@ -54,8 +56,12 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
           return next;
         },
         unroll ? 4 : 1);
-    for (auto [point, sum] : llvm::zip(points, sums))
-      store(point, sum);
+    // The sum of this tile joins what came before it at the end: rounding grows
+    // with the number of tiles, not of keys.
+    for (auto [point, sum] : llvm::zip(points, sums)) {
+      Value before = initial(point);
+      store(point, before ? make<arith::AddFOp>(before, sum).getResult() : sum);
+    }
   };
   int64_t whole = extentX / level.rowBlock * level.rowBlock;
   Value end = limitX ? limitX : index(whole);
@@ -123,7 +129,12 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
       target = reusable(leaf, op.getResult(), accTree.ops);
   if (!target)
     target = allocate(result, op.getResult());
-  auto initial = [&](const Point &p) { return at(op.getAcc(), p); };
+  const TileForm &acc = forms[op.getAcc()];
+  bool fromZero =
+      acc.kind == TileForm::Splat && matchPattern(acc.scalar, m_AnyZeroFloat());
+  auto initial = [&](const Point &p) {
+    return fromZero ? Value() : at(op.getAcc(), p);
+  };
   auto store = [&](const Point &p, Value v) {
     storeVector(v, target,
                 {panelIn(target, p.panel), p.x, index(p.vector * level.lanes)});

@@ -355,9 +355,15 @@ LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
   underMasks(both, [&] {
     forPanels([&](Value panel) {
       preload(both, panel);
+      // A sum starts afresh, and joins what came before it at the end: rounding
+      // grows with the number of tiles, not of keys.
+      bool fresh = isFloat && op.getCombine() == tile::Combine::Add;
+      auto initial = [&](int64_t v) {
+        return at(op.getInit(), {panel, v, {}});
+      };
       Values start;
       for (int64_t v = 0; v < level.panelVectors; ++v)
-        start.push_back(at(op.getInit(), {panel, v, {}}));
+        start.push_back(fresh ? dense(0) : initial(v));
       Values folded =
           loop(index(0), limit, 1, start, [&](Value row, ValueRange carried) {
             Values next;
@@ -372,7 +378,7 @@ LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
             return next;
           });
       for (int64_t v = 0; v < level.panelVectors; ++v)
-        storeVector(folded[v], target,
+        storeVector(fresh ? combine(initial(v), folded[v]) : folded[v], target,
                     add(mul(panel, index(panelLanes())), v * level.lanes));
       preloaded.clear();
     });

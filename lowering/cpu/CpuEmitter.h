@@ -114,7 +114,8 @@ private:
   using Accumulate = llvm::function_ref<mlir::Value(
       mlir::Value acc, mlir::Value lanes, mlir::Value scalar, mlir::Value c,
       const Point &p)>;
-  /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel.
+  /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel;
+  /// initial is null where it is 0.
   void contractPanel(mlir::Value lanes, mlir::Value panel, mlir::Value limitC,
                      mlir::Value limitX, int64_t extentX, const Scalars &s,
                      llvm::function_ref<mlir::Value(const Point &)> initial,

@@ -14,6 +14,8 @@
 #include "lowering/Target.h"
 #include "lowering/analysis/Gauge.h"
 
+#include <numeric>
+
 namespace attn {
 #define GEN_PASS_DEF_CHOOSESCHEDULEPASS
 #include "lowering/Passes.h.inc"
@@ -42,6 +44,20 @@ LogicalResult splitKappa(AttentionOp op) {
   Value factor = split->factor ? split->factor : constant(1);
   yield.getValuesMutable().assign({exponent, factor});
   return success();
+}
+
+/// Keys in a tile. A product with V reads a few columns of many rows; rows
+/// whose distance is a large power of two share cache sets, and what the tile
+/// touches must stay within half of their ways (64 sets of 8 lines of 64
+/// bytes).
+int64_t chooseTileK(const CpuLevel &level, int64_t valueLength) {
+  int64_t bytes = valueLength * 4, tileK = level.tileK;
+  if (bytes <= 0 || bytes % 64 != 0)
+    return tileK;
+  int64_t sets = 64 / std::gcd(bytes / 64, int64_t(64));
+  while (tileK > 16 && tileK > 4 * sets)
+    tileK /= 2;
+  return tileK;
 }
 
 struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
@@ -74,8 +90,10 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
       for (Region &region : op->getRegions())
         state.addRegion()->takeBody(region);
       auto quadratic = cast<QuadraticOp>(builder.create(state));
-      quadratic.setScheduleAttr(ScheduleAttr::get(
-          op.getContext(), Order::Quadratic, level->tileQ(), level->tileK));
+      auto value = cast<MemRefType>(quadratic.getValue().getType());
+      quadratic.setScheduleAttr(
+          ScheduleAttr::get(op.getContext(), Order::Quadratic, level->tileQ(),
+                            chooseTileK(*level, value.getDimSize(3))));
       op.erase();
     }
   }

@@ -1,0 +1,65 @@
+//===- Simplify.cpp - kernels in the form that keeps digits ---------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/Passes.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace attn {
+#define GEN_PASS_DEF_SIMPLIFYPASS
+#include "lowering/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+
+namespace {
+
+/// expm1(y) + 1 -> exp(y), also where another term stands in between:
+/// (x + expm1(y)) + 1 -> x + exp(y), which is elu(x) + 1.
+struct FoldExpm1PlusOne : OpRewritePattern<arith::AddFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::AddFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getLhs(), one = op.getRhs();
+    if (!matchPattern(one, m_OneFloat()))
+      std::swap(x, one);
+    if (!matchPattern(one, m_OneFloat()))
+      return failure();
+    Value other;
+    auto expm1 = x.getDefiningOp<math::ExpM1Op>();
+    if (auto sum = x.getDefiningOp<arith::AddFOp>()) {
+      expm1 = sum.getRhs().getDefiningOp<math::ExpM1Op>();
+      other = sum.getLhs();
+      if (!expm1) {
+        expm1 = sum.getLhs().getDefiningOp<math::ExpM1Op>();
+        other = sum.getRhs();
+      }
+    }
+    if (!expm1)
+      return failure();
+    Value exp =
+        math::ExpOp::create(rewriter, expm1.getLoc(), expm1.getOperand());
+    if (other)
+      rewriter.replaceOpWithNewOp<arith::AddFOp>(op, other, exp);
+    else
+      rewriter.replaceOp(op, exp);
+    return success();
+  }
+};
+
+struct Simplify : attn::impl::SimplifyPassBase<Simplify> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<FoldExpm1PlusOne>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
