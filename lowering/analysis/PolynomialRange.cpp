@@ -34,10 +34,12 @@ namespace {
 /// expressions keep their deep parts as atoms.
 class Expansion {
 public:
-  explicit Expansion(ValueRangeAnalysis &ranges) : ranges(ranges) {}
+  Expansion(ValueRangeAnalysis &ranges, int budget)
+      : ranges(ranges), budget(budget) {}
 
   Polynomial expand(Value value);
   std::vector<Interval> atomRanges;
+  int unused() const { return std::max(budget, 0); }
   /// The polynomial with one atom replaced by what it equals, for every
   /// identity |a - b|^2 = |a|^2 + |b|^2 - 2 a.b among the atoms.
   std::vector<Polynomial> rewritten(const Polynomial &p);
@@ -49,7 +51,7 @@ private:
   ValueRangeAnalysis &ranges;
   llvm::DenseMap<Value, Polynomial> known;
   llvm::DenseMap<std::pair<Value, unsigned>, unsigned> atoms;
-  int budget = 256;
+  int budget;
 };
 } // namespace
 
@@ -172,9 +174,13 @@ std::vector<Polynomial> Expansion::rewritten(const Polynomial &p) {
   return result;
 }
 
-Interval attn::polynomialSign(Value value, ValueRangeAnalysis &ranges) {
-  Expansion expansion(ranges);
+Interval attn::polynomialSign(Value value, ValueRangeAnalysis &ranges,
+                              int &budget) {
+  constexpr int largest = 256; // also bounds the recursion
+  int allowed = std::min(budget, largest);
+  Expansion expansion(ranges, allowed);
   Polynomial p = expansion.expand(value);
+  budget -= allowed - expansion.unused();
   if (p.isLarge())
     return Interval::all();
   Interval sign = signOf(p, expansion.atomRanges);

@@ -18,7 +18,9 @@ bool isWholePolynomial(mlir::Value value);
 
 /// The sign of `value`, expanded into a polynomial of its atoms; all reals
 /// where that proves nothing. The ranges of the atoms must be known already.
-Interval polynomialSign(mlir::Value value, ValueRangeAnalysis &ranges);
+/// `budget` is the number of operations to expand, and is used up.
+Interval polynomialSign(mlir::Value value, ValueRangeAnalysis &ranges,
+                        int &budget);
 
 } // namespace attn
 

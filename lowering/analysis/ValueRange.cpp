@@ -68,8 +68,9 @@ void ValueRangeAnalysis::evaluate(Value root) {
       Interval range = computeScalar(value);
       facts[value] = {range, {}};
       bool signKnown = range.isNonNegative() || range.isNonPositive();
-      if (!signKnown && isWholePolynomial(value)) {
-        range = intersect(range, polynomialSign(value, *this));
+      if (!signKnown && polynomialBudget > 0 && isWholePolynomial(value)) {
+        range =
+            intersect(range, polynomialSign(value, *this, polynomialBudget));
         facts[value] = {range, {}};
       }
       continue;

@@ -46,6 +46,9 @@ private:
   RowRange computeRow(mlir::Value value);
 
   llvm::DenseMap<mlir::Value, RowRange> facts; ///< a scalar uses `coordinate`
+  /// Operations that may still be expanded into polynomials: kernels made by
+  /// programs have more sums than are worth it.
+  int polynomialBudget = 1 << 14;
 };
 
 /// The number of coordinates: known, or at least 1.
