@@ -27,6 +27,7 @@ struct CpuLevel {
   int64_t lanes;                ///< f32 lanes of a vector
   int64_t panelVectors; ///< vectors of queries in a panel (register block)
   int64_t rowBlock;     ///< rows of the other operand in a register block
+  int64_t unroll;       ///< steps of a product in one iteration
   int64_t panels;       ///< panels in a tile of queries
   int64_t tileK;        ///< keys in a tile
   /// Queries in a tile.

@@ -55,7 +55,7 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
           }
           return next;
         },
-        unroll ? 4 : 1);
+        unroll ? level.unroll : 1);
     // The sum of this tile joins what came before it at the end: rounding grows
     // with the number of tiles, not of keys.
     for (auto [point, sum] : llvm::zip(points, sums)) {

@@ -353,6 +353,10 @@ LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
   both.leaves.insert(initTree.leaves.begin(), initTree.leaves.end());
   both.edge = tree.edge ? tree.edge : initTree.edge;
   underMasks(both, [&] {
+    // Without the mask, the value may be the one that lies there.
+    auto mask = root.getDefiningOp<tile::MaskOp>();
+    bool unchanged =
+        kept && mask && !masked && forms.lookup(mask.getTile()).memory == kept;
     forPanels([&](Value panel) {
       preload(both, panel);
       // A sum starts afresh, and joins what came before it at the end: rounding
@@ -369,7 +373,7 @@ LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
             Values next;
             for (int64_t v = 0; v < level.panelVectors; ++v) {
               Value y = at(root, {panel, v, row});
-              if (kept)
+              if (kept && !unchanged)
                 storeVector(
                     y, kept,
                     {panelIn(kept, panel), row, index(v * level.lanes)});

@@ -305,8 +305,12 @@ LogicalResult CpuEmitter::emit(Operation &op) {
   if (isa<tile::MapOp, tile::MaskOp, tile::SqDistOp, tile::CastOp>(op)) {
     Value result = op.getResult(0);
     forms[result] = {};
-    // What is one value a query or a key is computed at once; pairs wait.
-    if (typeOf(result).rank() == 1 &&
+    // What is one value a query or a key, or used in an inner loop, is computed
+    // at once; the rest waits.
+    bool inner = llvm::any_of(result.getUsers(), [&](Operation *user) {
+      return user->getBlock() != op.getBlock();
+    });
+    if ((typeOf(result).rank() == 1 || inner) &&
         !typeOf(result).getElementType().isInteger(1))
       materialize(result);
     return success();

@@ -302,9 +302,7 @@ QuadraticLoops::enterTile(Value j0, Visibility visible) {
   if (gauge) {
     Value exponent =
         cast<YieldOp>(op.getKappa().front().getTerminator()).getValues()[0];
-    Value e =
-        kappa->mapPairs(exponent, {}, b.getF32Type(),
-                        [](ValueRange roots, ValueRange) { return roots[0]; });
+    Value e = kappa->pairs(exponent);
     if (!e)
       return failure();
     w.exponent =
@@ -319,10 +317,10 @@ Value QuadraticLoops::pairWeights(const Weights &w, Value gaugeShift) {
   auto masked = [&](Value p) -> Value {
     return b.make<tile::MaskOp>(perPair, p, w.edge, w.keep, b.real(0));
   };
-  if (!gauge)
-    return masked(
-        kappa->mapPairs(yield.getValues()[0], {}, b.getF32Type(),
-                        [](ValueRange roots, ValueRange) { return roots[0]; }));
+  if (!gauge) {
+    Value p = kappa->pairs(yield.getValues()[0]);
+    return p ? masked(p) : p;
+  }
   if (unitFactor) // exp2(-inf) is the exact zero
     return b.map(perPair, {w.exponent, gaugeShift},
                  [&](ValueRange x) { return b.exp2Below(x[0], x[1]); });
@@ -483,7 +481,8 @@ LogicalResult QuadraticLoops::finish(const State &state) {
                 Value d = delta ? b.add(x[0], inUnits(delta)) : x[0];
                 if (!floor)
                   return d;
-                // The floor is for the mass, and replaces the denominator whole.
+                // The floor is for the mass, and replaces the denominator
+                // whole.
                 Value limit = inUnits(floor);
                 Value magnitude = b.make<math::AbsFOp>(x[0]);
                 Value small = b.cmp(CmpFPredicate::OLT, magnitude, limit);

@@ -232,6 +232,40 @@ FailureOr<Value> RegionTiles::keyRow(Value v) {
   return tile;
 }
 
+/// The multiplication of q.k by a uniform scalar, where nothing else reads q.k:
+/// (c q).k costs a multiplication a query, not one a pair.
+Operation *RegionTiles::uniformScaling(DotOp op) {
+  if (!op->hasOneUse())
+    return nullptr;
+  auto scaling = dyn_cast<arith::MulFOp>(*op->user_begin());
+  if (!scaling || scaling->getParentRegion() != &region)
+    return nullptr;
+  Value other =
+      scaling.getLhs() == op.getResult() ? scaling.getRhs() : scaling.getLhs();
+  // A distance of the same rows shares the product as it is.
+  bool shared = llvm::any_of(
+      region.front(), [](Operation &nested) { return isa<SqDistOp>(nested); });
+  return axesOf(other) == Uniform && !shared ? scaling : nullptr;
+}
+
+Value RegionTiles::scaledRows(Value rows, Operation *scaling) {
+  Value &tile = scaled[scaling];
+  if (!tile) { // outside the loop over keys
+    Value factor = uniform(axesOf(scaling->getOperand(0)) == Uniform
+                               ? scaling->getOperand(0)
+                               : scaling->getOperand(1));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(rows);
+    if (Operation *def = factor.getDefiningOp();
+        def && def->getBlock() == rows.getParentBlock() &&
+        rows.getDefiningOp()->isBeforeInBlock(def))
+      b.setInsertionPointAfter(def);
+    tile = b.map(cast<tile::TileType>(rows.getType()), rows,
+                 [&](ValueRange x) { return b.mul(x[0], factor); });
+  }
+  return tile;
+}
+
 /// The eps of S5: what kappa adds to the distance wherever it uses it.
 Value RegionTiles::distanceAddend(SqDistOp op) {
   Value addend;
@@ -273,8 +307,14 @@ FailureOr<Value> RegionTiles::pairTile(Operation *op) {
     else
       dot = known;
   }
-  if (!dot)
-    dot = b.contract(rows, *keys, b.splat(0, type));
+  if (!dot) {
+    Operation *scaling =
+        isa<DotOp>(op) ? uniformScaling(cast<DotOp>(op)) : nullptr;
+    Value left = scaling ? scaledRows(rows, scaling) : rows;
+    dot = b.contract(left, *keys, b.splat(0, type));
+    if (scaling)
+      keyTiles[scaling->getResult(0)] = dot;
+  }
   if (isa<DotOp>(op))
     return dot;
   Value &qn = queryNorms[rows];
@@ -302,7 +342,7 @@ bool RegionTiles::isLeaf(Value v, Axes level) {
   Axes axes = axesOf(v);
   if (axes == Uniform)
     return false;
-  if (axes != level)
+  if (axes != level || (level == PairAxes && keyTiles.contains(v)))
     return true;
   Operation *op = v.getDefiningOp();
   if (isa<IndexOp>(op) || readsRows(op))
@@ -419,6 +459,14 @@ Value RegionTiles::mapAt(Axes level, ValueRange roots, ValueRange extra,
   b.make<tile::YieldOp>(ValueRange{
       finish(values, block->getArguments().drop_front(leaves.size()))});
   return op.getResult();
+}
+
+Value RegionTiles::pairs(Value root) {
+  if (axesOf(root) == PairAxes)
+    if (Value known = keyTiles.lookup(root))
+      return known;
+  return mapPairs(root, {}, root.getType(),
+                  [](ValueRange roots, ValueRange) { return roots[0]; });
 }
 
 Value RegionTiles::mapPairs(

@@ -46,6 +46,8 @@ public:
   mlir::Value uniform(mlir::Value v) { return uniforms.lookupOrDefault(v); }
   AxesOf &axes() { return axesOf; }
 
+  /// The tile of a value of pairs: one that is at hand, or a map.
+  mlir::Value pairs(mlir::Value root);
   /// A tile.map over (q, k) of `result` element type: `roots` are evaluated at
   /// every pair, `extra` tiles are passed beside them, `finish` makes the
   /// result from both.
@@ -69,6 +71,8 @@ private:
   mlir::FailureOr<mlir::Value> keyRow(mlir::Value v);
   mlir::FailureOr<mlir::Value> pairTile(mlir::Operation *op);
   mlir::Value distanceAddend(SqDistOp op);
+  mlir::Operation *uniformScaling(DotOp op);
+  mlir::Value scaledRows(mlir::Value rows, mlir::Operation *scaling);
 
   TileBuilder &b;
   mlir::Region &region;
@@ -80,6 +84,8 @@ private:
   /// tile.
   llvm::DenseMap<mlir::Value, mlir::Value> queryTiles, keyTiles;
   llvm::DenseMap<mlir::Value, mlir::Value> queryNorms, keyNorms;
+  /// Query rows that a scaling of their products was folded into.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> scaled;
   mlir::Value queryPositions, keyPositions, keyMemory, firstKey;
 };
 
