@@ -137,6 +137,11 @@ static bool compare(arith::CmpIPredicate predicate, double a, double b) {
   }
 }
 
+/// The larger one; NaN if one is, as arith.maximumf has it.
+static double larger(double a, double b) {
+  return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b);
+}
+
 /// The bits of an f32, or back: what the gauge takes powers of two with.
 static double bitcast(arith::BitcastOp op, double x) {
   if (op.getType().isF32()) {
@@ -205,9 +210,9 @@ double PointEvaluator::compute(Operation *op) {
       .Case([&](arith::NegFOp) { return -in(0); })
       .Case<math::AbsFOp, math::AbsIOp>([&](auto) { return std::fabs(in(0)); })
       .Case<arith::MinimumFOp, arith::MinSIOp>(
-          [&](auto) { return std::min(in(0), in(1)); })
+          [&](auto) { return -larger(-in(0), -in(1)); })
       .Case<arith::MaximumFOp, arith::MaxSIOp>(
-          [&](auto) { return std::max(in(0), in(1)); })
+          [&](auto) { return larger(in(0), in(1)); })
       .Case<arith::AndIOp>(
           [&](auto) { return static_cast<double>(integer(0) & integer(1)); })
       .Case<arith::OrIOp>(

@@ -101,7 +101,10 @@ private:
         "j",
         "dot(power(q, 2), power(k, 2))",
         "dot(outer(relu(q), q), outer(relu(k), k))",
-        "dot(rope(unit(q), i), rope(unit(k), j))"};
+        "dot(rope(unit(q), i), rope(unit(k), j))",
+        "dot(rope(relu(q), i), relu(k))",
+        "dot(q/e, k*b)",
+        "sqdist(unit(q)*b, relu(k))"};
     return leaves[random() % std::size(leaves)];
   }
 };

@@ -175,6 +175,8 @@ TEST(Verdict, FeatureMaps) {
          {"kappa = dot(max(q, 0), k*where(j >= 0, 1, 0))", No, None},
          {"kappa = dot(relu(q)*relu(q), relu(k)*relu(k))", Yes, None},
          {"kappa = dot(exp(q), exp(k))", Yes, None},
+         {"q = rope(relu(q), i); k = rope(relu(k), j)\nkappa = dot(q, k)", No,
+          None},
          {"q = concat(relu(q), relu(-q)); k = concat(relu(k), relu(-k))\n"
           "kappa = dot(q, k)",
           Yes, None},
