@@ -87,7 +87,8 @@ configure() {
   fi
   say "Configuring $dir${*:+ ($*)}"
   mkdir -p "$dir" || die "cannot make $dir"
-  if ! cmake -G Ninja -S "$ROOT" -B "$dir" "$@" >"$log" 2>&1; then
+  # -U: an option that is not given any more is back at its default.
+  if ! cmake -G Ninja -S "$ROOT" -B "$dir" -U 'ATTN_*' "$@" >"$log" 2>&1; then
     cat "$log" >&2
     die "CMake failed; its output stands above and in $log"
   fi
@@ -98,6 +99,5 @@ build() {
   local dir=$1
   shift
   say "Building $dir (the first time takes some minutes)"
-  # Two jobs at least: the compilations wait for the disk now and then.
   ninja -C "$dir" "$@" || die "the build failed; the first 'FAILED' above says where"
 }
