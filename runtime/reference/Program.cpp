@@ -57,15 +57,25 @@ void attn::reference::disturb(Machine &machine,
     return;
   }
   Scaled &real = machine.reals[instruction.result];
-  if (instruction.handler == squaredDistance) {
-    // From norms and a product (S5), which is where it is at least a 16th of
-    // the norms; elsewhere from differences.
-    const double *x = machine.rows[instruction.args[0]];
-    const double *y = machine.rows[instruction.args[1]];
-    double norms = 0;
-    for (int64_t t = 0; t < machine.lengths[instruction.args[0]]; ++t)
+  if (instruction.handler == dotRows || instruction.handler == squaredNorm ||
+      instruction.handler == squaredDistance) {
+    const double *x = machine.rows[instruction.args.front()];
+    const double *y = machine.rows[instruction.args.back()];
+    // A sum is rounded at every step, in proportion to what it has come to.
+    double sum = 0, norms = 0, squares = 0;
+    for (int64_t t = 0; t < machine.lengths[instruction.args.front()]; ++t) {
+      sum += x[t] * y[t];
       norms += x[t] * x[t] + y[t] * y[t];
-    real.m += (factor() - 1) * std::min(norms, 16 * real.m);
+      squares += sum * sum;
+      // A squared distance comes from norms and a product where it is at least
+      // a 16th of the norms, and elsewhere from differences (S5).
+      if (instruction.handler == squaredDistance)
+        squares += norms * norms;
+    }
+    double size = std::sqrt(squares);
+    if (instruction.handler == squaredDistance && norms > 0)
+      size *= std::min(1.0, 16 * real.m / norms);
+    real.m += (factor() - 1) * size;
   }
   real.m *= factor();
   if (real.e != 0) // compiled code has the exponent in f32, too

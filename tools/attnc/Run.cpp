@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Problem.h"
+#include "Progress.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
@@ -111,7 +112,10 @@ static int run(const RunOptions &given) {
   for (const auto &[name, file] : files)
     pending.emplace_back(file);
 
+  Progress progress;
+  progress.show(fmt::format("run {}: computing", kernel.name()));
   kernel(arguments, outputs);
+  progress.clear();
 
   auto arrayOf = [&](const std::string &name) -> const Array & {
     return arrays[std::find(results.begin(), results.end(), name) -
