@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Npy.h"
+#include "PendingFile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,6 +7,7 @@
 
 #include "runtime/Compile.h"
 #include "Kernels.h"
+#include "PendingFile.h"
 #include "Problem.h"
 #include "runtime/Kernel.h"
 

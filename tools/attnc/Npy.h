@@ -59,25 +59,6 @@ Array parseNpy(std::string_view text, const std::string &file);
 /// Reads a `.npy` file.
 Array readNpy(const std::string &path);
 
-/// A file that appears under its name only when it is whole: it is written
-/// beside its place and moved there by commit(). Devices and pipes are written
-/// directly.
-class PendingFile {
-public:
-  explicit PendingFile(std::string path);
-  ~PendingFile();
-  PendingFile(PendingFile &&) noexcept;
-  PendingFile &operator=(PendingFile &&) = delete;
-
-  void write(std::string_view text);
-  void commit();
-
-private:
-  [[noreturn]] void fail(int error) const;
-  std::string path, temporary;
-  int descriptor = -1;
-};
-
 /// The text of a `.npy` file that holds `array`, row-major.
 std::string formatNpy(const Array &array);
 

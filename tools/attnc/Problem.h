@@ -84,10 +84,17 @@ struct InputRoles {
   bool keyIsValue() const { return key == value; }
 };
 InputRoles rolesOf(const runtime::Signature &signature);
+/// Whether an axis or an edge of that name is an array extent, or is no name.
+bool isExtentName(const std::string &name);
 /// The names of the size variables, sorted.
 std::vector<std::string> sizeVariables(const runtime::Signature &signature);
 /// Changes a shape as little as needed where roles share an input.
 ProblemShape fitShape(ProblemShape shape, const runtime::Signature &signature);
+
+/// Adds the values of a parameter: inside its bound, of moderate size, with the
+/// extents that its axes have in this recipe.
+void addParameter(Problem &problem, const runtime::Formal &formal,
+                  const Recipe &recipe, Random &random);
 
 /// Makes the arguments. The shape must fit.
 Problem makeProblem(const runtime::Signature &signature, const Recipe &recipe);

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PendingFile.h"
 #include "Problem.h"
 #include "Progress.h"
 #include "runtime/Kernel.h"

@@ -1,0 +1,91 @@
+//===- PendingFile.cpp - files that appear when they are whole ------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PendingFile.h"
+
+#include "attn/attn.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace attn;
+
+PendingFile::PendingFile(std::string place) : path(std::move(place)) {
+  struct stat status;
+  bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && S_ISDIR(status.st_mode))
+    fail(EISDIR);
+  if (exists && !S_ISREG(status.st_mode)) {
+    descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0)
+      fail(errno);
+    return;
+  }
+  if (exists && ::access(path.c_str(), W_OK) != 0)
+    fail(errno);
+  // A link's target is replaced, not the link.
+  if (char *resolved = exists ? ::realpath(path.c_str(), nullptr) : nullptr) {
+    path = resolved;
+    ::free(resolved);
+  }
+  temporary = path + ".XXXXXX";
+  descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0) {
+    int error = errno;
+    temporary.clear();
+    fail(error);
+  }
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  (void)::fchmod(descriptor, exists ? status.st_mode & 07777 : 0666 & ~mask);
+}
+
+PendingFile::PendingFile(PendingFile &&other) noexcept
+    : path(std::move(other.path)), temporary(std::move(other.temporary)),
+      descriptor(other.descriptor) {
+  other.descriptor = -1;
+  other.temporary.clear();
+}
+
+PendingFile::~PendingFile() {
+  if (descriptor >= 0)
+    ::close(descriptor);
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
+}
+
+void PendingFile::fail(int error) const {
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
+  throw Error(
+      fmt::format("{}: error: cannot write: {}", path, std::strerror(error)));
+}
+
+void PendingFile::write(std::string_view text) {
+  while (!text.empty()) {
+    ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno != EINTR)
+      fail(errno);
+    if (written > 0)
+      text.remove_prefix(written);
+  }
+}
+
+void PendingFile::commit() {
+  int failed = ::close(descriptor);
+  descriptor = -1;
+  if (failed ||
+      (!temporary.empty() && ::rename(temporary.c_str(), path.c_str())))
+    fail(errno);
+  temporary.clear();
+}

@@ -1,0 +1,37 @@
+//===- PendingFile.h - files that appear when they are whole ----*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_PENDINGFILE_H
+#define ATTN_TOOLS_PENDINGFILE_H
+
+#include <string>
+#include <string_view>
+
+namespace attn {
+
+/// A file that appears under its name only when it is whole: it is written
+/// beside its place and moved there by commit(). Devices and pipes are written
+/// directly.
+class PendingFile {
+public:
+  explicit PendingFile(std::string path);
+  ~PendingFile();
+  PendingFile(PendingFile &&) noexcept;
+  PendingFile &operator=(PendingFile &&) = delete;
+
+  void write(std::string_view text);
+  void commit();
+
+private:
+  [[noreturn]] void fail(int error) const;
+  std::string path, temporary;
+  int descriptor = -1;
+};
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_PENDINGFILE_H
