@@ -20,6 +20,10 @@
 
 namespace attn::runtime {
 
+/// Integers of a kernel (positions, offsets, integer parameters) are 32 bits
+/// wide in vectors; within this limit a sum or difference of two does not wrap.
+inline constexpr int64_t kPositionLimit = int64_t(1) << 30;
+
 /// Bytes of an element.
 int64_t sizeOf(Type type);
 /// `f32`, `i64`, ...

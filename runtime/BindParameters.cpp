@@ -234,6 +234,11 @@ static void convert(const Formal &formal, Type from, const void *address,
       throw Error(place(formal, indices) + ": " +
                   toString(loadReal(from, address)) +
                   " is not an integer, and the parameter is declared int");
+    if (*value < -kPositionLimit || *value > kPositionLimit)
+      throw Error(place(formal, indices) + ": " + std::to_string(*value) +
+                  " is out of range: integers of a kernel lie between -" +
+                  std::to_string(kPositionLimit) + " and " +
+                  std::to_string(kPositionLimit));
     std::memcpy(to, &*value, sizeof *value);
     return;
   }

@@ -227,9 +227,8 @@ void InputBinder::bindPositions(size_t index) {
     return;
   }
   bool offset = formal.kind == FormalKind::Offset;
-  // Positions stay exact as doubles, and sums of them far from overflow.
-  int64_t low = offset ? -(int64_t(1) << 53) : 0;
-  int64_t high = offset                                  ? int64_t(1) << 53
+  int64_t low = offset ? -kPositionLimit : 0;
+  int64_t high = offset                                  ? kPositionLimit
                  : formal.kind == FormalKind::KeyLengths ? binding.keys
                                                          : binding.queries;
   const char *limit =
@@ -241,7 +240,9 @@ void InputBinder::bindPositions(size_t index) {
     if (*value < low || *value > high)
       throw Error(who + place + " is " + text +
                   (offset
-                       ? ", out of range"
+                       ? ", out of range: it must lie between -" +
+                             std::to_string(kPositionLimit) + " and " +
+                             std::to_string(kPositionLimit)
                        : "; it must lie between 0 and " + std::to_string(high) +
                              ", the number of " + limit));
     return *value;

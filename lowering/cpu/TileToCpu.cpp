@@ -22,6 +22,19 @@ using namespace attn;
 
 namespace {
 
+/// What a thread of a thread pool can be expected to have to spare.
+constexpr int64_t kStackLimit = int64_t(4) << 20;
+
+/// Bytes of the tiles that live on the stack.
+int64_t stackBytes(Block &entry) {
+  int64_t bytes = 0;
+  for (auto buffer : entry.getOps<memref::AllocaOp>()) {
+    MemRefType type = buffer.getType();
+    bytes += type.getNumElements() * (type.getElementTypeBitWidth() / 8);
+  }
+  return bytes;
+}
+
 struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
   void runOnOperation() override {
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
@@ -94,6 +107,10 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
       if (failed(emitter.emitBlock(*grid.getBody())))
         return failure();
       emitter.finish();
+      if (int64_t bytes = stackBytes(*entry); bytes > kStackLimit)
+        return stage.emitError("rows are too long: their tiles take ")
+               << bytes / 1024 << " KiB of stack, more than "
+               << kStackLimit / 1024;
       b.setInsertionPointToEnd(entry);
       func::ReturnOp::create(b, loc);
     }
