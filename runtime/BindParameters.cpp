@@ -234,11 +234,6 @@ static void convert(const Formal &formal, Type from, const void *address,
       throw Error(place(formal, indices) + ": " +
                   toString(loadReal(from, address)) +
                   " is not an integer, and the parameter is declared int");
-    if (*value < -kPositionLimit || *value > kPositionLimit)
-      throw Error(place(formal, indices) + ": " + std::to_string(*value) +
-                  " is out of range: integers of a kernel lie between -" +
-                  std::to_string(kPositionLimit) + " and " +
-                  std::to_string(kPositionLimit));
     std::memcpy(to, &*value, sizeof *value);
     return;
   }
@@ -260,6 +255,14 @@ static void convert(const Formal &formal, Type from, const void *address,
 
 static void checkBound(const Formal &formal, Type type, const void *address,
                        const std::vector<int64_t> &indices) {
+  if (formal.integer) {
+    int64_t value = *loadInteger(type, address);
+    if (value < -kPositionLimit || value > kPositionLimit)
+      throw Error(place(formal, indices) + ": " + std::to_string(value) +
+                  " is out of range: integers of a kernel lie between -" +
+                  std::to_string(kPositionLimit) + " and " +
+                  std::to_string(kPositionLimit));
+  }
   if (formal.relop.empty())
     return;
   double value = loadReal(type, address);
@@ -310,7 +313,7 @@ void InputBinder::bindParameter(size_t index) {
                      });
       tensor = packed;
     }
-    if (!formal.relop.empty())
+    if (formal.integer || !formal.relop.empty())
       forEachElement(tensor,
                      [&](const std::vector<int64_t> &indices, char *address) {
                        checkBound(formal, type, address, indices);

@@ -134,6 +134,12 @@ TEST_F(BinderTest, ConversionsAreExact) {
             "parameter 'n': nan is not an integer, and the parameter is "
             "declared int");
 
+  // Lanes hold 32 bits: document ids that differ by 2^32 would be one document.
+  int64_t wide[] = {1, (int64_t(1) << 32) + 1, 3};
+  EXPECT_EQ(errorOf(usual({{"n", Tensor(wide, Type::i64, {3})}})),
+            "parameter 'n' at index [1]: 4294967297 is out of range: integers "
+            "of a kernel lie between -1073741824 and 1073741824");
+
   signature.formals.resize(3);
   addParam("r", {});
   int64_t large = (1 << 24) + 1;

@@ -90,12 +90,12 @@ Text Printer::comparison(Operation *op) {
     name =
         arith::stringifyCmpIPredicate(cast<arith::CmpIOp>(op).getPredicate());
   const char *symbol = llvm::StringSwitch<const char *>(name)
-                           .Cases("olt", "ult", "slt", "<")
-                           .Cases("ole", "ule", "sle", "<=")
-                           .Cases("ogt", "ugt", "sgt", ">")
-                           .Cases("oge", "uge", "sge", ">=")
-                           .Cases("oeq", "ueq", "eq", "==")
-                           .Cases("une", "one", "ne", "!=")
+                           .Cases({"olt", "ult", "slt"}, "<")
+                           .Cases({"ole", "ule", "sle"}, "<=")
+                           .Cases({"ogt", "ugt", "sgt"}, ">")
+                           .Cases({"oge", "uge", "sge"}, ">=")
+                           .Cases({"oeq", "ueq", "eq"}, "==")
+                           .Cases({"une", "one", "ne"}, "!=")
                            .Default("?");
   std::string left = print(op->getOperand(0), Sum),
               right = print(op->getOperand(1), Sum);
@@ -255,9 +255,9 @@ Text Printer::expression(Value value) {
   std::string shown =
       llvm::StringSwitch<StringRef>(name)
           .Case("arith.select", "where")
-          .Cases("arith.maximumf", "arith.maxsi", "arith.maxnumf", "max")
-          .Cases("arith.minimumf", "arith.minsi", "arith.minnumf", "min")
-          .Cases("math.absf", "math.absi", "abs")
+          .Cases({"arith.maximumf", "arith.maxsi", "arith.maxnumf"}, "max")
+          .Cases({"arith.minimumf", "arith.minsi", "arith.minnumf"}, "min")
+          .Cases({"math.absf", "math.absi"}, "abs")
           .Default(name.substr(name.find('.') + 1))
           .str();
   return call(shown, op->getOperands());
