@@ -193,5 +193,6 @@ TEST_F(BinderTest, LengthsAndOffset) {
   EXPECT_EQ(errorOf(usual({{"offset", 1e300}})),
             "'offset' is 1e+300, not a whole number");
   EXPECT_EQ(errorOf(usual({{"offset", 1e17}})),
-            "'offset' is 1e+17, out of range");
+            "'offset' is 1e+17, out of range: it must lie between -1073741824 "
+            "and 1073741824");
 }
