@@ -59,7 +59,8 @@ struct Tensor {
                std::move(strides)) {}
   Tensor(const float *data, std::vector<int64_t> shape,
          std::vector<int64_t> strides = {})
-      : Tensor(const_cast<float *>(data), std::move(shape), std::move(strides)) {}
+      : Tensor(const_cast<float *>(data), std::move(shape),
+               std::move(strides)) {}
 };
 
 /// An input ([N, n], [B, N, n] or [B, H, N, n]) or parameter (an array, or one
@@ -86,8 +87,8 @@ struct Output {
 /// How to compile.
 struct Options {
   std::string target = "cpu"; ///< "cpu", or "reference": float64, O(N^2), plain
-  std::string level;          ///< feature level; empty: the best this machine has
-  int threads = 0;            ///< threads of a call; 0: one a core
+  std::string level; ///< feature level; empty: the best this machine has
+  int threads = 0;   ///< threads of a call; 0: one a core
 };
 
 /// A compiled kernel: cheap to copy, callable from many threads on different
@@ -95,8 +96,8 @@ struct Options {
 /// and kept.
 class Kernel {
 public:
-  /// Computes the outputs. Checks names, types, shapes and declared bounds first;
-  /// throws Error and writes nothing if one does not fit.
+  /// Computes the outputs. Checks names, types, shapes and declared bounds
+  /// first; throws Error and writes nothing if one does not fit.
   void operator()(const std::vector<Argument> &arguments,
                   const std::vector<Output> &outputs) const;
   /// The spec's name.
@@ -120,8 +121,8 @@ private:
 class Compiler {
 public:
   explicit Compiler(Options options = {});
-  /// Compiles a spec from its text; `name` picks one where the text has several;
-  /// `file` is what errors call the text.
+  /// Compiles a spec from its text; `name` picks one where the text has
+  /// several; `file` is what errors call the text.
   Kernel compile(std::string_view text, std::string_view name = {},
                  std::string_view file = "<text>") const;
   /// Compiles a spec from a `.attn` or `.mlir` file.
