@@ -31,6 +31,22 @@ const CpuLevel *attn::findCpuLevel(llvm::StringRef name) {
   return nullptr;
 }
 
+std::optional<CpuLevel> attn::parseCpuLevel(llvm::StringRef text) {
+  if (text.empty() || text == "native")
+    return hostCpuLevel();
+  auto [tiles, code] = text.split('@');
+  const CpuLevel *level = findCpuLevel(tiles);
+  const CpuLevel *machine = !text.contains('@') ? level
+                            : code == "native"  ? &hostCpuLevel()
+                                                : findCpuLevel(code);
+  if (!level || !machine)
+    return std::nullopt;
+  CpuLevel result = *level;
+  result.cpu = machine->cpu;
+  result.features = machine->features;
+  return result;
+}
+
 static const CpuLevel &detectLevel() {
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
   auto has = [&](std::initializer_list<llvm::StringRef> names) {
@@ -48,4 +64,11 @@ const CpuLevel &attn::hostCpuLevel() {
   // Asked on every call of a kernel, and asking the machine takes 50 us.
   static const CpuLevel &level = detectLevel();
   return level;
+}
+
+bool attn::hostRuns(const CpuLevel &level) {
+  for (const CpuLevel &known : levels) // the most capable first
+    if (known.cpu == level.cpu)
+      return &known >= &hostCpuLevel();
+  return false;
 }

@@ -16,13 +16,14 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
+#include <optional>
 
 namespace attn {
 
 /// One feature level of the CPU target.
 struct CpuLevel {
   llvm::StringLiteral name;     ///< as in `--march=`, and in #attn.target
-  llvm::StringLiteral cpu;      ///< LLVM's name of the machine
+  llvm::StringLiteral cpu;      ///< LLVM's name of the machine, of no other row
   llvm::StringLiteral features; ///< LLVM's feature string beyond `cpu`
   int64_t lanes;                ///< f32 lanes of a vector
   int64_t panelVectors; ///< vectors of queries in a panel (register block)
@@ -38,8 +39,15 @@ struct CpuLevel {
 llvm::ArrayRef<CpuLevel> cpuLevels();
 /// The level of that name, or null.
 const CpuLevel *findCpuLevel(llvm::StringRef name);
+/// What `--march=` and Options::level say: a level's name, `native` or nothing
+/// for the best of this machine, or `TILES@CODE`: the tiles of one level in
+/// instructions of another (or `native`), which tests a row of the table on a
+/// machine that lacks its instructions.
+std::optional<CpuLevel> parseCpuLevel(llvm::StringRef text);
 /// The most capable level that this machine runs.
 const CpuLevel &hostCpuLevel();
+/// Whether this machine runs the instructions of a level.
+bool hostRuns(const CpuLevel &level);
 
 } // namespace attn
 

@@ -22,19 +22,14 @@ using namespace attn::runtime;
 //===----------------------------------------------------------------------===//
 
 /// The level that the options name; by default the best of this machine.
-static const CpuLevel &chooseLevel(const Options &options) {
-  const CpuLevel &host = hostCpuLevel();
-  if (options.level.empty() || options.level == "native")
-    return host;
-  const CpuLevel *level = findCpuLevel(options.level);
-  if (!level) {
-    std::vector<std::string> names;
-    for (const CpuLevel &known : cpuLevels())
-      names.push_back(known.name.str());
-    throw Error("there is no feature level '" + options.level +
-                "'; known levels are " + joinNames(names));
-  }
-  return *level;
+static CpuLevel chooseLevel(const Options &options) {
+  if (std::optional<CpuLevel> level = parseCpuLevel(options.level))
+    return *level;
+  std::vector<std::string> names;
+  for (const CpuLevel &known : cpuLevels())
+    names.push_back(known.name.str());
+  throw Error("there is no feature level '" + options.level +
+              "'; known levels are " + joinNames(names));
 }
 
 static void checkOptions(const Options &options) {
@@ -51,9 +46,12 @@ Kernel::Impl::Impl(std::shared_ptr<Compilation> compilation,
                    const Options &options)
     : compilation(std::move(compilation)),
       signature(this->compilation->getSignature()), options(options),
-      level(chooseLevel(options)), threads(options.threads) {
+      threads(options.threads),
+      level(std::make_unique<const CpuLevel>(chooseLevel(options))) {
   rules.reference = options.target == "reference";
 }
+
+Kernel::Impl::~Impl() = default;
 
 std::shared_ptr<Specialisation>
 Kernel::Impl::specialise(const StaticSizes &sizes) {
@@ -83,10 +81,10 @@ Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
   bindOutputs(prepared.binding, signature, outputs, prepared.code->outputRow,
               rules);
   if (!rules.reference) {
-    if (&level < &hostCpuLevel()) // the table has the most capable level first
-      throw Error("this machine does not run " + level.name.str() +
+    if (!hostRuns(getLevel()))
+      throw Error("this machine does not run " + getLevel().cpu.str() +
                   "; its best feature level is " + hostCpuLevel().name.str());
-    prepared.compileMilliseconds = prepared.code->compile(level);
+    prepared.compileMilliseconds = prepared.code->compile(getLevel());
   }
   return prepared;
 }

@@ -43,6 +43,7 @@ struct Prepared {
 struct Kernel::Impl {
   Impl(std::shared_ptr<runtime::Compilation> compilation,
        const Options &options);
+  ~Impl();
 
   /// Checks arguments and outputs and makes the code, if it is not there yet.
   runtime::Prepared prepare(const std::vector<Argument> &arguments,
@@ -52,15 +53,16 @@ struct Kernel::Impl {
   /// The shapes of all results, in the order of `signature.results`.
   std::vector<std::vector<int64_t>>
   shapesOf(const std::vector<Argument> &arguments);
+  const CpuLevel &getLevel() const { return *level; }
 
   std::shared_ptr<runtime::Compilation> compilation;
   const runtime::Signature &signature;
   Options options;
-  const CpuLevel &level;
   runtime::BindRules rules;
   runtime::Threads threads;
 
 private:
+  std::unique_ptr<const CpuLevel> level;
   /// The specialisation for these sizes, new or kept. Not yet compiled.
   std::shared_ptr<runtime::Specialisation>
   specialise(const runtime::StaticSizes &sizes);

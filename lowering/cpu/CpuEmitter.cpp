@@ -14,18 +14,34 @@ using namespace attn;
 using tile::TileType;
 
 CpuEmitter::CpuEmitter(OpBuilder builder, Location loc, const CpuLevel &level,
-                       IRMapping &scalars, Block *entry)
-    : b(builder), loc(loc), level(level), scalars(scalars), entry(entry) {}
+                       int64_t panels, unsigned integerBits, IRMapping &scalars,
+                       Block *entry)
+    : b(builder), loc(loc), level(level), panels(panels),
+      integerBits(integerBits), scalars(scalars), entry(entry) {}
 
 //===----------------------------------------------------------------------===//
 // Sugar
 //===----------------------------------------------------------------------===//
 
-/// Integers of every width become i32 lanes: positions and table entries fit.
+Type CpuEmitter::laneType(Type scalar) {
+  bool isWhole =
+      scalar.isIndex() || (scalar.isSignlessInteger() && !scalar.isInteger(1));
+  return isWhole ? laneInteger() : scalar;
+}
+
+Value CpuEmitter::toLaneType(Value scalar) {
+  Type from = scalar.getType(), to = laneType(from);
+  if (from == to)
+    return scalar;
+  if (from.isIndex())
+    return make<arith::IndexCastOp>(to, scalar);
+  return from.getIntOrFloatBitWidth() > integerBits
+             ? make<arith::TruncIOp>(to, scalar).getResult()
+             : make<arith::ExtSIOp>(to, scalar).getResult();
+}
+
 VectorType CpuEmitter::vectorOf(Type scalar) {
-  if (scalar.isIndex() || scalar.isInteger(64))
-    scalar = b.getI32Type();
-  return VectorType::get({level.lanes}, scalar);
+  return VectorType::get({level.lanes}, laneType(scalar));
 }
 
 Value CpuEmitter::dense(double v) {
@@ -44,11 +60,7 @@ Value CpuEmitter::broadcast(Value scalar) {
       return make<arith::ConstantOp>(DenseElementsAttr::get(
           vector, i.getValue().sextOrTrunc(vector.getElementTypeBitWidth())));
   }
-  if (type.isIndex())
-    scalar = make<arith::IndexCastOp>(b.getI32Type(), scalar);
-  else if (type.isInteger(64))
-    scalar = make<arith::TruncIOp>(b.getI32Type(), scalar);
-  return make<vector::BroadcastOp>(vectorOf(type), scalar);
+  return make<vector::BroadcastOp>(vectorOf(type), toLaneType(scalar));
 }
 
 Value CpuEmitter::loadVector(Value memory, ValueRange indices, Type scalar) {
@@ -85,10 +97,10 @@ void CpuEmitter::loop(Value lo, Value hi, int64_t step,
 void CpuEmitter::forPanels(function_ref<void(Value)> body) {
   if (currentPanel)
     return body(currentPanel);
-  if (level.panels == 1)
+  if (panels == 1)
     return body(index(0));
   // A kernel that never reads a query row has not counted its panels.
-  loop(index(0), panelCount ? panelCount : index(level.panels), 1, body);
+  loop(index(0), panelCount ? panelCount : index(panels), 1, body);
 }
 
 void CpuEmitter::ifThenElse(Value condition, function_ref<void()> then,
@@ -124,14 +136,14 @@ Value CpuEmitter::allocate(TileType type, Value v) {
                });
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(entry);
-  Type element = vectorOf(type.getElementType()).getElementType();
+  Type element = laneType(type.getElementType());
   SmallVector<int64_t> shape;
   if (!hasLanes(type))
     shape.push_back(type.getShape()[0]);
   else if (type.rank() == 1)
     shape.push_back(type.size('q'));
   else
-    shape = {local ? 1 : level.panels, type.size(other(type)), panelLanes()};
+    shape = {local ? 1 : panels, type.size(other(type)), panelLanes()};
   Value memory = make<memref::AllocaOp>(MemRefType::get(shape, element),
                                         b.getI64IntegerAttr(64));
   if (local)
@@ -255,7 +267,7 @@ LogicalResult CpuEmitter::emitBlock(Block &block) {
                    isa<scf::ForOp>(block.getParentOp());
   for (Operation &op : block)
     innermost &= !(isa<scf::ForOp, scf::IfOp>(op) && touchesTiles(op));
-  if (innermost && level.panels > 1)
+  if (innermost && panels > 1)
     return emitPanelByPanel(block);
   for (Operation &op : block.without_terminator())
     if (failed(emit(op)))

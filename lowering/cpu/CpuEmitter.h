@@ -53,8 +53,11 @@ struct Point {
 /// Emits one stage function.
 class CpuEmitter {
 public:
+  /// `panels` panels make the tile of queries of a work item; integers in lanes
+  /// have `integerBits` bits, 32 or 64.
   CpuEmitter(mlir::OpBuilder builder, mlir::Location loc, const CpuLevel &level,
-             mlir::IRMapping &scalars, mlir::Block *entry);
+             int64_t panels, unsigned integerBits, mlir::IRMapping &scalars,
+             mlir::Block *entry);
 
   /// Emits the operations of a block of the tile level, without its terminator.
   mlir::LogicalResult emitBlock(mlir::Block &block);
@@ -89,6 +92,8 @@ private:
   mlir::Value gather(mlir::memref::LoadOp op,
                      llvm::function_ref<mlir::Value(mlir::Value)> get);
   mlir::Value distance(tile::SqDistOp op, const Point &p);
+
+  // CpuReduce.cpp: loops over vectors.
   struct Tree {
     llvm::SetVector<mlir::Operation *> ops; ///< deferred operations
     llvm::SetVector<mlir::Value> leaves;    ///< tiles at hand
@@ -155,6 +160,10 @@ private:
   mlir::Value max(mlir::Value x, mlir::Value y) {
     return make<mlir::arith::MaxSIOp>(x, y);
   }
+  /// Integers of every width have one width in lanes.
+  mlir::IntegerType laneInteger() { return b.getIntegerType(integerBits); }
+  mlir::Type laneType(mlir::Type scalar);
+  mlir::Value toLaneType(mlir::Value scalar);
   mlir::VectorType vectorOf(mlir::Type scalar);
   mlir::Value dense(double v);
   mlir::Value broadcast(mlir::Value scalar);
@@ -193,6 +202,8 @@ private:
   mlir::OpBuilder b;
   mlir::Location loc;
   const CpuLevel &level;
+  int64_t panels;
+  unsigned integerBits;
   mlir::IRMapping &scalars;
   mlir::Block *entry;
   mlir::Value panelCount;

@@ -82,8 +82,8 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   if (!hasLanes(type)) { // one value a key
     Value source = flat, step = stride;
     loop(index(0), rows, 1, [&](Value r) {
-      make<memref::StoreOp>(make<memref::LoadOp>(source, mul(r, step)), buffer,
-                            r);
+      make<memref::StoreOp>(
+          toLaneType(make<memref::LoadOp>(source, mul(r, step))), buffer, r);
     });
     return;
   }
@@ -147,9 +147,12 @@ LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
   }
   Value flat = target, stride = step;
   if (type.rank() == 1) {
+    Type element = cast<MemRefType>(flat.getType()).getElementType();
     loop(index(0), rows, 1, [&](Value r) {
-      make<memref::StoreOp>(make<memref::LoadOp>(buffer, r), flat,
-                            mul(r, stride));
+      Value x = make<memref::LoadOp>(buffer, r);
+      if (x.getType() != element) // argmax
+        x = make<arith::TruncIOp>(element, x);
+      make<memref::StoreOp>(x, flat, mul(r, stride));
     });
     return success();
   }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/CpuEmitter.h"
+#include "lowering/cpu/CpuIntegers.h"
 
 namespace attn {
 #define GEN_PASS_DEF_TILETOCPUPASS
@@ -33,6 +34,20 @@ int64_t stackBytes(Block &entry) {
     bytes += type.getNumElements() * (type.getElementTypeBitWidth() / 8);
   }
   return bytes;
+}
+
+/// The extent of the axis `q`, if all tiles agree on it.
+std::optional<int64_t> queriesInTile(scf::ForallOp grid) {
+  std::optional<int64_t> extent;
+  bool agree = true;
+  grid.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tile = dyn_cast<tile::TileType>(type); tile && tile.has('q')) {
+        agree &= !extent || *extent == tile.size('q');
+        extent = tile.size('q');
+      }
+  });
+  return agree ? extent : std::nullopt;
 }
 
 struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
@@ -60,6 +75,16 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
     if (grids.size() != 1 || grid.getNumResults() != 0)
       return grid.emitOpError("is not the only grid of its stage");
     Location loc = stage.getLoc();
+    int64_t panelLanes = level.lanes * level.panelVectors;
+    std::optional<int64_t> tileQ = queriesInTile(grid);
+    if (!tileQ || *tileQ % panelLanes)
+      return grid.emitOpError(
+                 "needs tiles of one number of queries, a multiple "
+                 "of the ")
+             << panelLanes << " in a panel";
+    FailureOr<unsigned> integerBits = integerLaneBits(grid);
+    if (failed(integerBits))
+      return failure();
     OpBuilder b(stage);
     Type index = b.getIndexType();
     SmallVector<Type> inputs(stage.getArgumentTypes());
@@ -103,7 +128,8 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
         if (axis)
           rest = arith::DivUIOp::create(b, loc, rest, extents[axis]);
       }
-      CpuEmitter emitter(b, loc, level, map, entry);
+      CpuEmitter emitter(b, loc, level, *tileQ / panelLanes, *integerBits, map,
+                         entry);
       if (failed(emitter.emitBlock(*grid.getBody())))
         return failure();
       emitter.finish();

@@ -1,26 +1,17 @@
-//===- QuadraticLoops.cpp - attn.quadratic as tile loops ------------------===//
+//===- QuadraticLoops.cpp - the grid and the loop over keys ---------------===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// A tile of queries stays, tiles of keys pass by. Carried from tile to tile:
-// the weighted sum, the mass, the gauge m (in base 2, S6) and what other
-// results need, all in units of 2^m. Knows masks, gauge and normaliser; nothing
-// of vectors, warps or memory spaces.
-//
-//===----------------------------------------------------------------------===//
 
 #include "lowering/loops/QuadraticLoops.h"
+#include "lowering/loops/QuadraticEmitter.h"
 
-#include "lowering/loops/MaskIntervals.h"
-#include "lowering/loops/RegionTiles.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace attn;
-using arith::CmpFPredicate;
 using arith::CmpIPredicate;
 
 Value attn::emitLength(TileBuilder &b, Value lengths, Value batch,
@@ -43,65 +34,12 @@ Value attn::emitLength(TileBuilder &b, Value lengths, Value batch,
   return choice.getResult(0);
 }
 
-namespace {
-
-constexpr double kLn2 = 0.693147180559945309417;
-constexpr double kLog2e = 1.442695040888963407360;
-
-class QuadraticLoops {
-public:
-  QuadraticLoops(QuadraticOp op)
-      : op(op), b(OpBuilder(op), op.getLoc()),
-        tileQ(op.getSchedule()->getTileQ()),
-        tileK(op.getSchedule()->getTileK()) {}
-  LogicalResult lower();
-
-private:
-  /// The names of what is carried over key tiles, in order.
-  enum Slot { Acc, Mass, GaugeMax, Best, BestAt, PLogP, NumSlots };
-  using State = SmallVector<Value>;
-  Value get(const State &state, Slot slot) const {
-    return index[slot] < 0 ? Value() : state[index[slot]];
-  }
-
-  void makeCoordinates();
-  Value offset();
-  LogicalResult loopOverKeys(State &state);
-  FailureOr<State> keyStep(Value j0, const State &state, Visibility visible);
-  Visibility visibility(Value j0, Value j1);
-  LogicalResult finish(const State &state);
-  LogicalResult storeWeights(const State &state, Value denominator,
-                             Value empty);
-  void store(Value tile, Result kind);
-
-  /// kappa of a tile in units of 2^m: the exponent (null without a gauge), and
-  /// the function that maps pairs to p.
-  struct Weights {
-    Value exponent, edge, keep;
-  };
-  FailureOr<Weights> enterTile(Value j0, Visibility visible);
-  Value pairWeights(const Weights &w, Value gauge);
-
-  QuadraticOp op;
-  TileBuilder b;
-  int64_t tileQ, tileK, dimE = 0;
-  Coordinates at;
-  Value q0, queries, positions, lastPosition, firstPosition, keyExtent,
-      queryExtent;
-  std::optional<RegionTiles> kappa, mask;
-  bool gauge = false, unitFactor = true;
-  int index[NumSlots];
-  tile::TileType perQuery, perQueryInt, perQueryValue, perPair;
-};
-
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // The grid
 //===----------------------------------------------------------------------===//
 
 /// S1: `offset` as given, else key_len - query_len.
-Value QuadraticLoops::offset() {
+Value QuadraticEmitter::offset() {
   Value derived = b.select(b.cmp(CmpIPredicate::eq, queryExtent, keyExtent),
                            at.nk, queryExtent);
   Value queryLength = derived;
@@ -131,7 +69,7 @@ Value QuadraticLoops::offset() {
   return choice.getResult(0);
 }
 
-LogicalResult QuadraticLoops::lower() {
+LogicalResult QuadraticEmitter::lower() {
   auto queryMemory = cast<MemRefType>(op.getQuery().getType());
   auto valueMemory = cast<MemRefType>(op.getValue().getType());
   auto keyMemory = cast<MemRefType>(op.getKey().getType());
@@ -221,14 +159,14 @@ LogicalResult QuadraticLoops::lower() {
 // The loop over keys
 //===----------------------------------------------------------------------===//
 
-Visibility QuadraticLoops::visibility(Value j0, Value j1) {
+Visibility QuadraticEmitter::visibility(Value j0, Value j1) {
   Box box{firstPosition, lastPosition, j0, b.sub(j1, b.index(1))};
   return emitVisibility(
       b, op.getMask(), box, [&](Value v) { return mask->uniform(v); },
       [&](Value v) { return mask->axes()(v) == Uniform; });
 }
 
-LogicalResult QuadraticLoops::loopOverKeys(State &state) {
+LogicalResult QuadraticEmitter::loopOverKeys(State &state) {
   bool failedInside = false;
   // A loop from `lo` to `hi`; under a mask its body runs where some pair of
   // [j, j + step) may be visible.
@@ -278,336 +216,6 @@ LogicalResult QuadraticLoops::loopOverKeys(State &state) {
   return failure(failedInside);
 }
 
-FailureOr<QuadraticLoops::Weights>
-QuadraticLoops::enterTile(Value j0, Visibility visible) {
-  Weights w;
-  Value keyPositions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
-  if (failed(kappa->enterKeys(op.getKey(), j0, keyPositions)) ||
-      failed(mask->enterKeys({}, j0, keyPositions)))
-    return failure();
-  // A pair counts where the mask says so and the key exists.
-  Value past = b.cmp(CmpIPredicate::sgt, b.add(j0, b.index(tileK)), at.nk);
-  w.edge = b.either(past, b.negate(visible.all));
-  SmallVector<Value> roots;
-  if (!op.getMask().empty())
-    roots.push_back(
-        cast<YieldOp>(op.getMask().front().getTerminator()).getValues()[0]);
-  w.keep = mask->mapPairs(
-      roots, keyPositions, b.getI1Type(), [&](ValueRange root, ValueRange j) {
-        Value exists = b.cmp(CmpIPredicate::slt, j[0], at.nk);
-        return root.empty() ? exists : b.both(root[0], exists);
-      });
-  if (!w.keep)
-    return failure();
-  if (gauge) {
-    Value exponent =
-        cast<YieldOp>(op.getKappa().front().getTerminator()).getValues()[0];
-    Value e = kappa->pairs(exponent);
-    if (!e)
-      return failure();
-    w.exponent =
-        b.make<tile::MaskOp>(perPair, e, w.edge, w.keep, b.real(-INFINITY));
-  }
-  return w;
-}
-
-/// p = kappa / 2^m, exactly 0 where masked.
-Value QuadraticLoops::pairWeights(const Weights &w, Value gaugeShift) {
-  auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
-  auto masked = [&](Value p) -> Value {
-    return b.make<tile::MaskOp>(perPair, p, w.edge, w.keep, b.real(0));
-  };
-  if (!gauge) {
-    Value p = kappa->pairs(yield.getValues()[0]);
-    return p ? masked(p) : p;
-  }
-  if (unitFactor) // exp2(-inf) is the exact zero
-    return b.map(perPair, {w.exponent, gaugeShift},
-                 [&](ValueRange x) { return b.exp2Below(x[0], x[1]); });
-  return masked(
-      kappa->mapPairs(yield.getValues()[1], {w.exponent, gaugeShift},
-                      b.getF32Type(), [&](ValueRange factor, ValueRange x) {
-                        return b.mul(b.exp2Below(x[0], x[1]), factor[0]);
-                      }));
-}
-
-FailureOr<QuadraticLoops::State>
-QuadraticLoops::keyStep(Value j0, const State &state, Visibility visible) {
-  FailureOr<Weights> weights = enterTile(j0, visible);
-  if (failed(weights))
-    return failure();
-  Value mass = get(state, Mass), acc = get(state, Acc);
-  Value best = get(state, Best), plogp = get(state, PLogP);
-  Value m = get(state, GaugeMax), m1, shift, scale;
-  if (gauge) {
-    m1 = b.reduce(tile::Combine::Max, weights->exponent, m);
-    // A row without a visible key has maximum -inf; -inf - -inf is no number.
-    shift = b.map(perQuery, m1, [&](ValueRange x) {
-      Value none = b.cmp(CmpFPredicate::OEQ, x[0], b.real(-INFINITY));
-      return b.select(none, b.real(0), x[0]);
-    });
-    scale = b.map(perQuery, {m, shift},
-                  [&](ValueRange x) { return b.exp2Below(x[0], x[1]); });
-  }
-  auto rescaled = [&](Value x) {
-    return !gauge ? x
-                  : b.map(cast<tile::TileType>(x.getType()), {x, scale},
-                          [&](ValueRange v) { return b.mul(v[0], v[1]); });
-  };
-  Value p = pairWeights(*weights, shift);
-  if (!p)
-    return failure();
-
-  State next(state.size());
-  auto set = [&](Slot slot, Value v) {
-    if (index[slot] >= 0)
-      next[index[slot]] = v;
-  };
-  set(GaugeMax, m1);
-  if (plogp) { // sum p log p in new units: scale (t + mass log scale)
-    Value before = plogp;
-    if (gauge)
-      before = b.map(perQuery, {plogp, mass, scale}, [&](ValueRange x) {
-        Value none = b.cmp(CmpFPredicate::OLE, x[2], b.real(0));
-        Value moved = b.mul(x[2], b.add(x[0], b.mul(x[1], b.log(x[2]))));
-        return b.select(none, b.real(0), moved);
-      });
-    Value pairs = b.map(perPair, p, [&](ValueRange x) {
-      Value none = b.cmp(CmpFPredicate::OLE, x[0], b.real(0));
-      return b.select(none, b.real(0), b.mul(x[0], b.log(x[0])));
-    });
-    set(PLogP, b.reduce(tile::Combine::Add, pairs, before));
-  }
-  set(Mass, b.reduce(tile::Combine::Add, p, rescaled(mass)));
-  if (best) {
-    // Under an exponential alone the exponent orders the keys, and never moves.
-    bool byExponent = gauge && unitFactor;
-    Value score =
-        b.make<tile::MaskOp>(perPair, byExponent ? weights->exponent : p,
-                             weights->edge, weights->keep, b.real(-INFINITY));
-    Value before = best;
-    if (gauge && !byExponent)
-      before = b.map(perQuery, {best, scale}, [&](ValueRange x) {
-        Value none = b.cmp(CmpFPredicate::OEQ, x[0], b.real(-INFINITY));
-        return b.select(none, x[0], b.mul(x[0], x[1]));
-      });
-    Value best1 = b.reduce(tile::Combine::Max, score, before);
-    set(Best, best1);
-    if (Value bestAt = get(state, BestAt)) {
-      // The first key that attains the maximum of this tile, if it is a new
-      // one.
-      int64_t never = std::numeric_limits<int32_t>::max();
-      Value keyPositions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
-      Value candidates =
-          b.map(b.type("qk", {tileQ, tileK}, b.getIndexType()),
-                {score, best1, keyPositions, weights->keep}, [&](ValueRange x) {
-                  Value attains =
-                      b.both(b.cmp(CmpFPredicate::OEQ, x[0], x[1]), x[3]);
-                  return b.select(attains, x[2], b.index(never));
-                });
-      Value first = b.reduce(tile::Combine::Min, candidates,
-                             b.splat(b.index(never), perQueryInt));
-      set(BestAt,
-          b.map(perQueryInt, {bestAt, first, before, best1}, [&](ValueRange x) {
-            Value fresh =
-                b.both(b.cmp(CmpIPredicate::slt, x[1], b.index(never)),
-                       b.either(b.cmp(CmpFPredicate::OLT, x[2], x[3]),
-                                b.cmp(CmpIPredicate::slt, x[0], b.index(0))));
-            return b.select(fresh, x[1], x[0]);
-          }));
-    }
-  }
-  if (acc) {
-    Value v = b.make<tile::LoadOp>(b.type("ke", {tileK, dimE}), op.getValue(),
-                                   ValueRange{at.batch, at.kvHead, j0}, at.nk);
-    set(Acc, b.contract(p, v, rescaled(acc), weights->edge, weights->keep));
-  }
-  return next;
-}
-
-//===----------------------------------------------------------------------===//
-// Results
-//===----------------------------------------------------------------------===//
-
-void QuadraticLoops::store(Value tile, Result kind) {
-  Value memory = op.getOutput(kind);
-  b.make<tile::StoreOp>(tile, memory, ValueRange{at.batch, at.head, q0},
-                        queryExtent);
-}
-
-LogicalResult QuadraticLoops::finish(const State &state) {
-  RegionTiles normalizer(b, op.getNormalizer(), at, tileQ, tileK);
-  if (failed(normalizer.enterQuery({}, nullptr, positions)))
-    return failure();
-  auto term = [&](NormalizerTerm t) -> Value {
-    Value v = op.getTerm(t);
-    return v ? normalizer.uniform(v) : Value();
-  };
-  Value delta = term(NormalizerTerm::Delta),
-        floor = term(NormalizerTerm::Floor), sink = term(NormalizerTerm::Sink);
-  Value m = get(state, GaugeMax), keyMass = get(state, Mass);
-  Value rows = b.iota(q0, perQueryInt);
-  // x 2^m in two halves: 2^m alone may be out of range where the product is
-  // not.
-  auto ungauge = [&](Value x, Value exponent) {
-    Value half = b.exp2(b.mul(exponent, b.real(0.5)));
-    Value zero = b.cmp(CmpFPredicate::OEQ, x, b.real(0));
-    return b.select(zero, b.real(0), b.mul(b.mul(x, half), half));
-  };
-  Value mass = keyMass; // in units of 2^m, the sink included
-  if (sink)
-    mass = b.map(perQuery, {keyMass, m}, [&](ValueRange x) {
-      Value e = b.sub(b.mul(sink, b.real(kLog2e)), x[1]);
-      return b.add(x[0], b.exp2(e));
-    });
-  // S3: no mass, or a row past a given query length.
-  Value empty = b.map(
-      b.type("q", {tileQ}, b.getI1Type()), {mass, rows}, [&](ValueRange x) {
-        Value magnitude = b.make<math::AbsFOp>(x[0]);
-        return b.either(b.cmp(CmpFPredicate::OLT, magnitude, b.real(0x1p-126)),
-                        b.cmp(CmpIPredicate::sge, x[1], at.nq));
-      });
-
-  bool normalized = op.getNormalize() == Normalize::Mass;
-  Value denominator = mass;
-  if (normalized && (delta || floor))
-    denominator =
-        b.map(perQuery, gauge ? ValueRange{mass, m} : ValueRange{mass},
-              [&](ValueRange x) {
-                // delta and floor are absolute; the mass is in units of 2^m.
-                auto inUnits = [&](Value t) {
-                  return gauge ? b.mul(t, b.exp2(b.sub(b.real(0), x[1]))) : t;
-                };
-                Value d = delta ? b.add(x[0], inUnits(delta)) : x[0];
-                if (!floor)
-                  return d;
-                // The floor is for the mass, and replaces the denominator
-                // whole.
-                Value limit = inUnits(floor);
-                Value magnitude = b.make<math::AbsFOp>(x[0]);
-                Value small = b.cmp(CmpFPredicate::OLT, magnitude, limit);
-                return b.select(
-                    small, Value(b.make<math::CopySignOp>(limit, x[0])), d);
-              });
-
-  if (Value acc = get(state, Acc)) {
-    Value o;
-    if (normalized)
-      o = b.map(perQueryValue, {acc, denominator, empty}, [&](ValueRange x) {
-        return b.select(x[2], b.real(0), b.div(x[0], x[1]));
-      });
-    else if (gauge)
-      o = b.map(perQueryValue, {acc, m, rows}, [&](ValueRange x) {
-        Value none = b.cmp(CmpFPredicate::OEQ, x[1], b.real(-INFINITY));
-        Value past = b.cmp(CmpIPredicate::sge, x[2], at.nq);
-        return b.select(b.either(none, past), b.real(0), ungauge(x[0], x[1]));
-      });
-    else
-      o = b.map(perQueryValue, {acc, rows}, [&](ValueRange x) {
-        Value past = b.cmp(CmpIPredicate::sge, x[1], at.nq);
-        return b.select(past, b.real(0), x[0]);
-      });
-    store(o, Result::O);
-  }
-  auto perRow = [&](Value x, Value whenEmpty, auto body) {
-    SmallVector<Value> inputs{x, empty};
-    if (gauge)
-      inputs.push_back(m);
-    return b.map(perQuery, inputs, [&](ValueRange v) {
-      return b.select(v[1], whenEmpty, body(v[0], gauge ? v[2] : Value()));
-    });
-  };
-  if (op.wants(Result::Mass))
-    store(perRow(mass, b.real(0),
-                 [&](Value x, Value e) { return gauge ? ungauge(x, e) : x; }),
-          Result::Mass);
-  if (op.wants(Result::Lse))
-    store(perRow(mass, b.real(-INFINITY),
-                 [&](Value x, Value e) {
-                   Value l = b.log(x);
-                   return gauge ? b.add(l, b.mul(e, b.real(kLn2))) : l;
-                 }),
-          Result::Lse);
-  if (op.wants(Result::Entropy)) {
-    // -sum w log w with w = p / mass: (keys' share) log mass - sum p log p /
-    // mass
-    Value h = b.map(
-        perQuery, {mass, keyMass, get(state, PLogP), empty}, [&](ValueRange x) {
-          Value share = b.div(x[1], x[0]);
-          Value value = b.sub(b.mul(share, b.log(x[0])), b.div(x[2], x[0]));
-          value = b.make<arith::MaximumFOp>(value, b.real(0));
-          return b.select(x[3], b.real(0), value);
-        });
-    store(h, Result::Entropy);
-  }
-  if (op.wants(Result::Max)) {
-    SmallVector<Value> inputs{get(state, Best), rows};
-    if (gauge)
-      inputs.push_back(m);
-    Value best = b.map(perQuery, inputs, [&](ValueRange x) {
-      Value none = b.either(b.cmp(CmpFPredicate::OEQ, x[0], b.real(-INFINITY)),
-                            b.cmp(CmpIPredicate::sge, x[1], at.nq));
-      Value value = !gauge       ? x[0]
-                    : unitFactor ? b.exp2(x[0])
-                                 : ungauge(x[0], x[2]);
-      return b.select(none, b.real(-INFINITY), value);
-    });
-    store(best, Result::Max);
-  }
-  if (op.wants(Result::Argmax))
-    store(b.map(perQueryInt, {get(state, BestAt), rows},
-                [&](ValueRange x) {
-                  Value past = b.cmp(CmpIPredicate::sge, x[1], at.nq);
-                  return b.select(past, b.index(-1), x[0]);
-                }),
-          Result::Argmax);
-  if (op.wants(Result::Weights))
-    return storeWeights(state, denominator, empty);
-  return success();
-}
-
-/// A second pass over the keys, once the mass is known.
-LogicalResult QuadraticLoops::storeWeights(const State &state,
-                                           Value denominator, Value empty) {
-  bool failedInside = false;
-  Value m = get(state, GaugeMax), shift;
-  if (gauge)
-    shift = b.map(perQuery, m, [&](ValueRange x) {
-      Value none = b.cmp(CmpFPredicate::OEQ, x[0], b.real(-INFINITY));
-      return b.select(none, b.real(0), x[0]);
-    });
-  b.make<scf::ForOp>(
-      b.index(0), keyExtent, b.index(tileK), ValueRange{},
-      [&](OpBuilder &nested, Location, Value j0, ValueRange) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPoint(nested.getInsertionBlock(),
-                            nested.getInsertionPoint());
-        Value end = b.min(b.add(j0, b.index(tileK)), keyExtent);
-        FailureOr<Weights> w = enterTile(j0, visibility(j0, end));
-        Value p = failed(w) ? Value() : pairWeights(*w, shift);
-        if (!p) {
-          failedInside = true;
-        } else {
-          Value weights =
-              b.map(perPair, {p, denominator, empty}, [&](ValueRange x) {
-                return op.getNormalize() == Normalize::Mass
-                           ? b.select(x[2], b.real(0), b.div(x[0], x[1]))
-                           : x[0];
-              });
-          if (op.getNormalize() == Normalize::None && gauge)
-            weights = b.map(perPair, {p, shift}, [&](ValueRange x) {
-              Value half = b.exp2(b.mul(x[1], b.real(0.5)));
-              return b.mul(b.mul(x[0], half), half);
-            });
-          b.make<tile::StoreOp>(weights, op.getOutput(Result::Weights),
-                                ValueRange{at.batch, at.head, q0, j0},
-                                queryExtent);
-        }
-        b.make<scf::YieldOp>();
-      });
-  return failure(failedInside);
-}
-
 LogicalResult attn::lowerQuadratic(QuadraticOp op) {
-  return QuadraticLoops(op).lower();
+  return QuadraticEmitter(op).lower();
 }

@@ -57,6 +57,9 @@ public:
                finish);
 
 private:
+  static bool readsRows(mlir::Operation *op);
+  bool isReadAtKey(mlir::ValueRange indices);
+  // RegionMaps.cpp.
   bool isLeaf(mlir::Value v, Axes level);
   mlir::FailureOr<mlir::Value> leafTile(mlir::Value v);
   mlir::Value
@@ -66,6 +69,7 @@ private:
             finish);
   void emitScaled(mlir::Operation *op, mlir::IRMapping &map,
                   mlir::Operation *mapOp);
+  // RegionTiles.cpp.
   mlir::LogicalResult makeQueryRows(mlir::Value rows, mlir::Region *queryMap,
                                     mlir::Value positions);
   mlir::FailureOr<mlir::Value> keyRow(mlir::Value v);

@@ -53,10 +53,60 @@ struct FoldExpm1PlusOne : OpRewritePattern<arith::AddFOp> {
   }
 };
 
+/// log(1 + exp(x)) -> max(x, 0) + log1p(exp(-|x|)), the softplus function,
+/// which neither overflows above 88 nor loses its digits below -16.
+struct FoldSoftplus : OpRewritePattern<math::LogOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::LogOp op,
+                                PatternRewriter &rewriter) const override {
+    auto sum = op.getOperand().getDefiningOp<arith::AddFOp>();
+    if (!sum)
+      return failure();
+    Value other = sum.getLhs(), one = sum.getRhs();
+    if (!matchPattern(one, m_OneFloat()))
+      std::swap(other, one);
+    auto exp = other.getDefiningOp<math::ExpOp>();
+    if (!exp || !matchPattern(one, m_OneFloat()))
+      return failure();
+    Location loc = op.getLoc();
+    Value x = exp.getOperand();
+    Value zero = arith::ConstantOp::create(
+        rewriter, loc, rewriter.getFloatAttr(x.getType(), 0));
+    Value above = arith::MaximumFOp::create(rewriter, loc, x, zero);
+    Value size = math::AbsFOp::create(rewriter, loc, x);
+    Value below = arith::NegFOp::create(rewriter, loc, size);
+    Value tail = math::ExpOp::create(rewriter, loc, below);
+    tail = math::Log1pOp::create(rewriter, loc, tail);
+    rewriter.replaceOpWithNewOp<arith::AddFOp>(op, above, tail);
+    return success();
+  }
+};
+
+/// A whole number made of a real and used as a real need not be an integer, nor
+/// fit into one.
+struct FoldFloorToReal : OpRewritePattern<arith::SIToFPOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::SIToFPOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getIn();
+    while (auto cast = x.getDefiningOp<arith::IndexCastOp>())
+      x = cast.getIn();
+    auto whole = x.getDefiningOp<arith::FPToSIOp>();
+    if (!whole || !whole.getIn().getDefiningOp<math::FloorOp>() ||
+        whole.getIn().getType() != op.getType())
+      return failure();
+    rewriter.replaceOp(op, whole.getIn());
+    return success();
+  }
+};
+
 struct Simplify : attn::impl::SimplifyPassBase<Simplify> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<FoldExpm1PlusOne>(&getContext());
+    patterns.add<FoldExpm1PlusOne, FoldFloorToReal, FoldSoftplus>(
+        &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LevelOption.h"
 #include "Machine.h"
 #include "Problem.h"
 #include "Progress.h"
@@ -158,7 +159,7 @@ static int run(BenchOptions given) {
     if (std::none_of(entries.begin(), entries.end(), [&](const Entry &entry) {
           return hasParameter(entry.kernel.getImpl().signature, setting.first);
         }))
-      throw Error(
+      throw UsageError(
           fmt::format("--set {}: no spec has such a parameter", setting.first));
 
   auto execute = [](const Entry &entry, const Kernel::Impl &runner) {
@@ -260,9 +261,7 @@ void attn::addBench(CLI::App &app, Action &action) {
       ->capture_default_str();
   verb->add_option("--target", given->options.target, "cpu or reference")
       ->capture_default_str();
-  verb->add_option("--march", given->options.level,
-                   "feature level: x86-64-v4, x86-64-v3, x86-64-v2; default: "
-                   "this machine's");
+  addLevelOption(*verb, given->options.level);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where a file holds several");
   verb->footer("GFLOP/s counts 2 (D + Dv) operations for each visible pair. "

@@ -7,6 +7,7 @@
 
 #include "Cases.h"
 #include "Compare.h"
+#include "LevelOption.h"
 #include "Machine.h"
 #include "Noise.h"
 #include "Progress.h"
@@ -355,7 +356,7 @@ int Checker::run() {
   if (given.only >= 0)
     fmt::print("case {}: {}\n", given.only, cases[given.only].describe());
   fmt::print("{}: {} cases, cpu ({}) against reference, seed {}, {:.1f} s\n",
-             compiled.name(), done, compiled.getImpl().level.name.str(),
+             compiled.name(), done, compiled.getImpl().getLevel().name.str(),
              given.seed, now() - begin);
   printTable();
   for (const std::string &failure : failures)
@@ -387,9 +388,7 @@ void attn::addCheck(CLI::App &app, Action &action) {
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--set", given->set, "NAME=NUMBER: a parameter's value")
       ->allow_extra_args(false);
-  verb->add_option("--march", given->options.level,
-                   "feature level: x86-64-v4, x86-64-v3, x86-64-v2; default: "
-                   "this machine's");
+  addLevelOption(*verb, given->options.level);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer("Inputs are made for any spec: sizes around the borders of "

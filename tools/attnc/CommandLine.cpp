@@ -103,6 +103,7 @@ ProblemShape attn::parseShape(const std::string &text) {
   int64_t *fields[] = {&shape.B,  &shape.Hq, &shape.Hk, &shape.Nq,
                        &shape.Nk, &shape.D,  &shape.Dv};
   constexpr int64_t limit = int64_t(1) << 31;
+  constexpr int64_t rowLimit = int64_t(1) << 20;
   size_t begin = 0;
   for (size_t n = 0; n < std::size(fields); ++n) {
     size_t end =
@@ -110,11 +111,12 @@ ProblemShape attn::parseShape(const std::string &text) {
     std::optional<int64_t> value;
     if (end != std::string::npos && begin <= end)
       value = parseInteger(std::string_view(text).substr(begin, end - begin));
-    if (!value || *value < (n < 5 ? 0 : 1) || *value > limit)
+    bool isRow = n >= 5;
+    if (!value || *value < isRow || *value > (isRow ? rowLimit : limit))
       throw UsageError(
           fmt::format("--shape {}: seven counts B,Hq,Hk,Nq,Nk,D,Dv are "
-                      "expected, D and Dv at least 1",
-                      text));
+                      "expected, D and Dv from 1 to {}",
+                      text, rowLimit));
     *fields[n] = *value;
     begin = end + 1;
   }

@@ -7,6 +7,7 @@
 
 #include "runtime/Compile.h"
 #include "Kernels.h"
+#include "LevelOption.h"
 #include "PendingFile.h"
 #include "Problem.h"
 #include "runtime/Kernel.h"
@@ -49,7 +50,7 @@ static int run(const CompileOptions &given) {
   if (given.output != "-")
     file.emplace(given.output);
   std::string text =
-      impl.compilation->emit(stage, sizes ? &*sizes : nullptr, impl.level);
+      impl.compilation->emit(stage, sizes ? &*sizes : nullptr, impl.getLevel());
   if (!file) {
     fmt::print("{}", text);
     return 0;
@@ -70,9 +71,7 @@ void attn::addCompile(CLI::App &app, Action &action) {
                    "the file to write; -: standard output")
       ->capture_default_str();
   addSizeOptions(*verb, given->sizes);
-  verb->add_option("--march", given->options.level,
-                   "feature level: x86-64-v4, x86-64-v3, x86-64-v2; default: "
-                   "this machine's");
+  addLevelOption(*verb, given->options.level);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

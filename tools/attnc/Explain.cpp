@@ -7,6 +7,7 @@
 
 #include "Formula.h"
 #include "Kernels.h"
+#include "LevelOption.h"
 #include "Problem.h"
 #include "Progress.h"
 #include "Visibility.h"
@@ -226,7 +227,7 @@ static int run(const ExplainOptions &given) {
         compilation.specialisedModule(sizes);
     plain->walk([&](AttentionOp op) { addMeaning(facts, impl.signature, op); });
     mlir::OwningOpRef<mlir::ModuleOp> scheduled =
-        compilation.schedule(sizes, impl.level);
+        compilation.schedule(sizes, impl.getLevel());
     scheduled->walk([&](QuadraticOp op) { addPlan(facts, op, *scheduled); });
     mlir::func::FuncOp function = attentionFunction(*scheduled);
     for (unsigned n = 0; n < function.getNumArguments(); ++n) {
@@ -261,9 +262,7 @@ void attn::addExplain(CLI::App &app, Action &action) {
   addSizeOptions(*verb, given->sizes);
   verb->add_option("--format", given->format, "text or json")
       ->capture_default_str();
-  verb->add_option("--march", given->options.level,
-                   "feature level: x86-64-v4, x86-64-v3, x86-64-v2; default: "
-                   "this machine's");
+  addLevelOption(*verb, given->options.level);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

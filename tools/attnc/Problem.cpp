@@ -101,12 +101,14 @@ ProblemShape attn::fitShape(ProblemShape shape, const Signature &signature) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Fills a packed array [B, H, N, n] with rows.
-static void fillRows(Array &array, RowData data, Random &random) {
+/// Fills a packed array [B, H, N, n] with rows. Arrays of one row length share
+/// `centres`: queries and keys of one cluster are near each other.
+static void fillRows(Array &array, RowData data, Random &random,
+                     std::vector<float> &centres) {
   float *out = array.data<float>();
   int64_t n = array.shape[3], rows = n ? array.size() / n : 0;
-  std::vector<float> centres;
-  if (data == RowData::Cluster || data == RowData::Shifted) {
+  if ((data == RowData::Cluster || data == RowData::Shifted) &&
+      centres.size() != static_cast<size_t>(16 * n)) {
     centres.resize(16 * n);
     for (float &x : centres)
       x = random.normal();
@@ -236,6 +238,7 @@ Problem attn::makeProblem(const Signature &signature, const Recipe &recipe) {
   // Broadcast data are one row block, repeated here and strided by 0 there.
   bool broadcast = recipe.layout == Layout::Broadcast;
   std::map<std::string, Array> made;
+  std::vector<float> centres;
   auto addInput = [&](const std::string &name, int64_t heads, int64_t n,
                       int64_t length) {
     if (made.count(name))
@@ -244,7 +247,7 @@ Problem attn::makeProblem(const Signature &signature, const Recipe &recipe) {
                 {broadcast ? 1 : s.B, broadcast ? 1 : heads, n, length});
     bool isValue =
         name == roles.value && name != roles.query && name != roles.key;
-    fillRows(array, isValue ? RowData::Normal : recipe.data, random);
+    fillRows(array, isValue ? RowData::Normal : recipe.data, random, centres);
     if (recipe.data == RowData::Equal && name == roles.key &&
         name != roles.query)
       copyRows(array, made.at(roles.query), random);
@@ -270,8 +273,8 @@ Problem attn::makeProblem(const Signature &signature, const Recipe &recipe) {
       addParameter(problem, formal, recipe, random);
   for (const auto &[name, value] : recipe.settings)
     if (!seen.count(name))
-      throw Error(fmt::format("--set {}: {} has no such parameter", name,
-                              signature.name));
+      throw UsageError(fmt::format("--set {}: {} has no such parameter", name,
+                                   signature.name));
 
   addIntegers(problem, "key_lengths", recipe.keyLengths);
   addIntegers(problem, "query_lengths", recipe.queryLengths);

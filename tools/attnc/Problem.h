@@ -96,7 +96,8 @@ ProblemShape fitShape(ProblemShape shape, const runtime::Signature &signature);
 void addParameter(Problem &problem, const runtime::Formal &formal,
                   const Recipe &recipe, Random &random);
 
-/// Makes the arguments. The shape must fit.
+/// Makes the arguments. The shape must fit; throws UsageError for a setting of
+/// a parameter that is not there.
 Problem makeProblem(const runtime::Signature &signature, const Recipe &recipe);
 
 /// The problem of sequence `b` alone, sharing no memory.

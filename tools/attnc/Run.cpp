@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LevelOption.h"
 #include "PendingFile.h"
 #include "Problem.h"
 #include "Progress.h"
@@ -152,9 +153,7 @@ void attn::addRun(CLI::App &app, Action &action) {
   verb->add_option("--threads", given->options.threads,
                    "threads; 0: one a core")
       ->capture_default_str();
-  verb->add_option("--march", given->options.level,
-                   "feature level: x86-64-v4, x86-64-v3, x86-64-v2; default: "
-                   "this machine's");
+  addLevelOption(*verb, given->options.level);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

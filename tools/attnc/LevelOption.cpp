@@ -1,0 +1,27 @@
+//===- LevelOption.cpp - the option --march -------------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LevelOption.h"
+#include "lowering/Target.h"
+
+#include <fmt/format.h>
+
+using namespace attn;
+
+void attn::addLevelOption(CLI::App &verb, std::string &level) {
+  std::string names;
+  for (const CpuLevel &known : cpuLevels())
+    names += (names.empty() ? "" : ", ") + known.name.str();
+  verb.add_option("--march", level,
+                  "feature level: " + names + "; default: this machine's")
+      ->check([names](const std::string &text) {
+        return parseCpuLevel(text) ? std::string()
+                                   : fmt::format("there is no feature level "
+                                                 "'{}'; known levels are {}",
+                                                 text, names);
+      });
+}

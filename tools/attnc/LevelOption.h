@@ -1,0 +1,20 @@
+//===- LevelOption.h - the option --march -----------------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_LEVELOPTION_H
+#define ATTN_TOOLS_LEVELOPTION_H
+
+#include <CLI/CLI.hpp>
+
+namespace attn {
+
+/// Adds `--march`, the CPU feature level; an unknown one is wrong usage.
+void addLevelOption(CLI::App &verb, std::string &level);
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_LEVELOPTION_H
