@@ -60,21 +60,15 @@ static bool expand(Tensor &tensor, const std::vector<int64_t> &full) {
 
 static void checkType(const std::string &who, std::string_view result,
                       Type type, const Binding &binding, bool reference) {
-  std::vector<Type> allowed;
-  if (result == "argmax")
-    allowed = {Type::i32};
-  else if (result == "o")
-    allowed = {binding.outputType};
-  else
-    allowed = {Type::f32};
-  if (reference && result != "argmax" && allowed[0] != Type::f64)
-    allowed.push_back(Type::f64); // the interpreter's own numbers, not rounded
-  if (std::find(allowed.begin(), allowed.end(), type) != allowed.end())
+  Type wanted = result == "argmax" ? Type::i32
+                : result == "o"    ? binding.outputType
+                                   : Type::f32;
+  // The interpreter's own numbers, not rounded.
+  bool wide = reference && result != "argmax" && wanted != Type::f64;
+  if (type == wanted || (wide && type == Type::f64))
     return;
-  std::string names = nameOf(allowed[0]);
-  if (allowed.size() > 1)
-    names += std::string(" or ") + nameOf(allowed[1]);
-  throw Error(who + " has type " + nameOf(type) + "; it must be " + names);
+  throw Error(who + " has type " + nameOf(type) + "; it must be " +
+              nameOf(wanted) + (wide ? " or f64" : ""));
 }
 
 void runtime::bindOutputs(Binding &binding, const Signature &signature,

@@ -30,34 +30,36 @@ InputBinder::InputBinder(const Signature &signature,
                          const std::vector<Argument> &arguments,
                          const BindRules &rules)
     : signature(signature), rules(rules) {
-  for (const Formal &formal : signature.formals) {
-    if (formal.kind >= FormalKind::Output)
-      continue;
-    bool optional = formal.kind >= FormalKind::KeyLengths;
-    auto &names = optional ? optionalNames : requiredNames;
-    if (std::find(names.begin(), names.end(), formal.name) == names.end())
-      names.push_back(formal.name);
-  }
-  auto expected = [&] {
-    return "; " + signature.name + " takes " + joinNames(requiredNames) +
-           " and optionally " + joinNames(optionalNames);
-  };
-  auto listed = [](const std::vector<std::string> &names,
-                   const std::string &name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
+  given.reserve(arguments.size());
+  // Every call comes through here: lists are made for messages only.
   for (const Argument &argument : arguments) {
-    if (!listed(requiredNames, argument.name) &&
-        !listed(optionalNames, argument.name))
+    bool known = false;
+    for (const Formal &formal : signature.formals)
+      known |= formal.kind < FormalKind::Output && formal.name == argument.name;
+    if (!known)
       throw Error("there is no input or parameter '" + argument.name + "'" +
-                  expected());
+                  expectedNames());
     if (find(argument.name))
       throw Error("'" + argument.name + "' is given twice");
     given.push_back(&argument);
   }
-  for (const std::string &name : requiredNames)
-    if (!find(name))
-      throw Error("'" + name + "' is missing" + expected());
+  for (const Formal &formal : signature.formals)
+    if (formal.kind < FormalKind::KeyLengths && !find(formal.name))
+      throw Error("'" + formal.name + "' is missing" + expectedNames());
+}
+
+/// `; f takes q, k, v and optionally key_lengths, ...`
+std::string InputBinder::expectedNames() const {
+  std::vector<std::string> required, optional;
+  for (const Formal &formal : signature.formals) {
+    if (formal.kind >= FormalKind::Output)
+      continue;
+    auto &names = formal.kind >= FormalKind::KeyLengths ? optional : required;
+    if (std::find(names.begin(), names.end(), formal.name) == names.end())
+      names.push_back(formal.name);
+  }
+  return "; " + signature.name + " takes " + joinNames(required) +
+         " and optionally " + joinNames(optional);
 }
 
 const Argument *InputBinder::find(const std::string &name) const {
@@ -89,6 +91,8 @@ void Extent::require(int64_t extent, const std::string &by) {
 /// Brings an array of rank 2 or 3 to rank 4 with axes of extent 1.
 static Tensor withRankFour(Tensor tensor) {
   auto &shape = tensor.shape, &strides = tensor.strides;
+  shape.reserve(4);
+  strides.reserve(4);
   if (shape.size() == 3) { // [B, N, n]: H = 1
     shape.insert(shape.begin() + 1, 1);
     strides.insert(strides.begin() + 1, 0);
@@ -120,7 +124,7 @@ void InputBinder::checkRows(size_t index) {
                "f16 and bf16 too)"));
   checkView(who, tensor);
   binding.sources.push_back({formal.name, tensor});
-  tensor = withRankFour(tensor);
+  tensor = withRankFour(std::move(tensor));
   if (tensor.shape[3] < 1)
     throw Error(who + " has rows of length 0");
   bool query = formal.kind == FormalKind::Query;

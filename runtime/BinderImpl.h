@@ -40,6 +40,7 @@ public:
 
 private:
   const Argument *find(const std::string &name) const;
+  std::string expectedNames() const;
   template <typename Fn>
   void forEach(FormalKind first, FormalKind last, Fn &&fn) {
     for (size_t i = 0; i < signature.formals.size(); ++i)
@@ -69,7 +70,6 @@ private:
 
   const Signature &signature;
   const BindRules &rules;
-  std::vector<std::string> requiredNames, optionalNames;
   std::vector<const Argument *> given;
   Extent batch{"the batch"}, queryHeads{"the number of query heads"},
       keyHeads{"the number of key heads"}, queries{"the number of queries"},

@@ -23,13 +23,17 @@
 using namespace attn;
 using namespace attn::runtime;
 
-std::unique_ptr<llvm::TargetMachine>
-runtime::createTargetMachine(const CpuLevel &level) {
+void runtime::initialiseNativeTarget() {
   static std::once_flag once; // LLVM's registry of targets is global
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
   });
+}
+
+std::unique_ptr<llvm::TargetMachine>
+runtime::createTargetMachine(const CpuLevel &level) {
+  initialiseNativeTarget();
   llvm::Triple triple(llvm::sys::getProcessTriple());
   std::string message;
   const llvm::Target *target =

@@ -24,6 +24,10 @@
 
 namespace attn::runtime {
 
+/// Registers LLVM's code generator for this machine, once a process: what code
+/// from the cache is linked with needs it too.
+void initialiseNativeTarget();
+
 /// LLVM's machine for a feature level; throws where this LLVM has none.
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(const CpuLevel &level);
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Compile.h"
+#include "runtime/Cache.h"
 #include "runtime/CodeGen.h"
 #include "runtime/Import.h"
 #include "runtime/Jit.h"
@@ -14,6 +15,7 @@
 #include "attn/attn.h"
 #include "dialect/attn/Attn.h"
 #include "dialect/spec/Importer.h"
+#include "dialect/spec/WriteSpec.h"
 #include "lowering/Passes.h"
 #include "lowering/Pipelines.h"
 
@@ -44,38 +46,112 @@ static LogicalResult runPipeline(ModuleOp module,
 }
 
 // Without threads of its own: contexts are many and their work is short.
-Compilation::Compilation() : context(MLIRContext::Threading::DISABLED) {}
+Compilation::Compilation(std::shared_ptr<const Cache> cache)
+    : context(MLIRContext::Threading::DISABLED) {
+  if (cache && *cache && !compilerIdentity().empty())
+    this->cache = std::move(cache);
+}
 
 Compilation::~Compilation() = default;
 
-[[noreturn]] static void fail(std::string text) {
-  while (!text.empty() && text.back() == '\n')
-    text.pop_back();
-  throw Error(text.empty() ? "internal: a pass failed without a diagnostic"
-                           : text);
+/// Throws the text of a diagnostic, with the place that it begins with.
+[[noreturn]] static void fail(llvm::StringRef text, llvm::StringRef file) {
+  text = text.rtrim('\n');
+  if (text.empty())
+    throw Error("internal: a pass failed without a diagnostic");
+  llvm::StringRef rest = text;
+  int line, column;
+  if (rest.consume_front(file) && rest.consume_front(":") &&
+      !rest.consumeInteger(10, line) && rest.consume_front(":") &&
+      !rest.consumeInteger(10, column))
+    throw Error(text.str(), file.str(), line, column);
+  throw Error(text.str());
+}
+
+/// MLIR's way to print what was made from no text, `<unknown>:0: error:
+/// loc("file"): ...`, as `file: error: ...`.
+static std::string withFile(std::string text, const std::string &file) {
+  for (const char *kind : {"error: ", "note: "}) {
+    std::string odd =
+        std::string("<unknown>:0: ") + kind + "loc(\"" + file + "\"): ";
+    for (size_t at = 0; (at = text.find(odd, at)) != std::string::npos;)
+      text.replace(at, odd.size(), file + ": " + kind);
+  }
+  return text;
 }
 
 void Compilation::check(llvm::function_ref<LogicalResult()> work) {
   DiagnosticText diagnostics(text, file, context);
   if (failed(work()))
-    fail(diagnostics.take());
+    fail(withFile(diagnostics.take(), file), file);
 }
 
-std::shared_ptr<Compilation> Compilation::parse(std::string_view text,
-                                                std::string_view name,
-                                                std::string_view file) {
-  std::shared_ptr<Compilation> self(new Compilation());
+void Compilation::adopt(OwningOpRef<ModuleOp> parsed, std::string_view name) {
+  module = std::move(parsed);
+  check([&] { return selectFunction(*module, name); });
+  check([&] { return readSignature(*module, signature); });
+  if (cache) {
+    llvm::raw_string_ostream stream(ir);
+    module->print(stream);
+    if (cache->load(key("licence")))
+      return; // a proof of the same IR by the same build
+  }
+  OwningOpRef<ModuleOp> licensed = module->clone();
+  check([&] { return runPipeline(*licensed, buildLicencePipeline); });
+  if (cache)
+    cache->store(key("licence"), signature.name + ": licence", "granted");
+}
+
+std::string Compilation::key(const std::string &what) const {
+  return compilerIdentity() + "\n" + what + "\n" + ir;
+}
+
+/// `q=64 k=64 v=64`
+static std::string toString(const StaticSizes &sizes) {
+  std::string text;
+  for (const auto *list : {&sizes.rows, &sizes.variables})
+    for (const auto &[name, extent] : *list)
+      text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
+  return text;
+}
+
+std::string Compilation::codeKey(const StaticSizes &sizes,
+                                 const CpuLevel &level) const {
+  return key("code for " + level.name.str() + "\nrows " +
+             std::to_string(sizes.rows.size()) + ", " + toString(sizes));
+}
+
+std::shared_ptr<Compilation>
+Compilation::parse(std::string_view text, std::string_view name,
+                   std::string_view file, std::shared_ptr<const Cache> cache) {
+  std::shared_ptr<Compilation> self(new Compilation(std::move(cache)));
   self->text = text;
   self->file = file;
   ParsedAttention parsed =
       parseAttention(self->text, self->file, self->context);
   if (!parsed)
-    fail(parsed.error);
-  self->module = std::move(parsed.module);
-  self->check([&] { return selectFunction(*self->module, name); });
-  self->check([&] { return readSignature(*self->module, self->signature); });
-  OwningOpRef<ModuleOp> licensed = self->module->clone();
-  self->check([&] { return runPipeline(*licensed, buildLicencePipeline); });
+    fail(parsed.error, self->file);
+  self->adopt(std::move(parsed.module), name);
+  return self;
+}
+
+std::shared_ptr<Compilation>
+Compilation::import(const Spec &given, std::shared_ptr<const Cache> cache) {
+  std::shared_ptr<Compilation> self(new Compilation(std::move(cache)));
+  Spec spec = given;
+  self->file = "<spec " + spec.name.text + ">";
+  std::optional<SpecError> error;
+  OwningOpRef<ModuleOp> imported;
+  try {
+    validateSpec(spec);
+    self->text = writeSpec(spec);
+    error = importSpecs(spec, self->file, self->context, imported);
+  } catch (const SpecError &malformed) {
+    error = SpecError{malformed.message, {}};
+  }
+  if (error)
+    fail(renderError(self->file, self->text, *error), self->file);
+  self->adopt(std::move(imported), {});
   return self;
 }
 
@@ -101,15 +177,26 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
 }
 
 std::shared_ptr<Specialisation>
-Compilation::specialise(const StaticSizes &sizes) {
-  auto guard = lock();
+Compilation::specialise(const StaticSizes &sizes, const CpuLevel *level) {
+  std::optional<StoredCode> stored;
+  if (cache && level)
+    if (std::optional<std::string> bytes = cache->load(codeKey(sizes, *level)))
+      stored = StoredCode::decode(*bytes);
   int64_t outputRow = 0;
-  // Before there is a Specialisation: its destructor takes the lock.
-  OwningOpRef<ModuleOp> specialised = specialisedModule(sizes, &outputRow);
+  OwningOpRef<ModuleOp> specialised;
+  auto guard = lock();
+  if (!stored) // before there is a Specialisation: its destructor locks
+    specialised = specialisedModule(sizes, &outputRow);
   std::shared_ptr<Specialisation> result(
       new Specialisation(shared_from_this(), sizes));
-  result->module = std::move(specialised);
-  result->outputRow = outputRow;
+  if (stored) {
+    result->stored = std::move(*stored);
+    result->outputRow = result->stored.outputRow;
+  } else {
+    result->outputRow = outputRow;
+    if (!level)
+      result->module = std::move(specialised);
+  }
   return result;
 }
 
@@ -170,38 +257,63 @@ static std::vector<Workspace> workspacesOf(func::FuncOp function) {
   return workspaces;
 }
 
+/// Makes the object, and stores it.
+void Specialisation::generate(const CpuLevel &level) {
+  auto guard = parent->lock();
+  OwningOpRef<ModuleOp> lowered = parent->schedule(sizes, level);
+  func::FuncOp function = attentionFunction(*lowered);
+  std::string name = function.getName().str();
+  stored = StoredCode();
+  stored.outputRow = outputRow;
+  stored.workspaces = workspacesOf(function);
+  parent->check([&] { return runPipeline(*lowered, buildLoopsPipeline); });
+  parent->check([&] { return runPipeline(*lowered, buildCpuPipeline); });
+  for (unsigned k = 0;; ++k) {
+    std::string stage = name + ".stage" + std::to_string(k);
+    if (!SymbolTable::lookupSymbolIn(*lowered, stage + ".run"))
+      break;
+    stored.stages.push_back(stage);
+  }
+  if (stored.stages.empty())
+    throw Error("internal: the compiled module has no stages");
+  stored.object = emitObject(*lowered, level)->getBuffer().str();
+  if (parent->cache)
+    parent->cache->store(parent->codeKey(sizes, level),
+                         name + " " + toString(sizes) + ", " + level.name.str(),
+                         stored.encode());
+}
+
+/// Makes the object callable.
+void Specialisation::link() {
+  code = std::make_unique<Code>(
+      llvm::MemoryBuffer::getMemBufferCopy(stored.object, "attn"));
+  stages.clear();
+  for (const std::string &stage : stored.stages) {
+    StageEntry entry;
+    entry.run =
+        reinterpret_cast<decltype(entry.run)>(code->find(stage + ".run"));
+    entry.items = reinterpret_cast<decltype(entry.items)>(
+        code->find(stage + ".items.run"));
+    stages.push_back(entry);
+  }
+  stored.object = std::string(); // it lives on as linked code
+}
+
 double Specialisation::compile(const CpuLevel &level) {
   double milliseconds = 0;
   std::call_once(once, [&] {
     auto start = std::chrono::steady_clock::now();
-    std::unique_ptr<llvm::MemoryBuffer> object;
-    std::vector<std::string> entries;
-    {
-      auto guard = parent->lock();
-      OwningOpRef<ModuleOp> lowered = parent->schedule(sizes, level);
-      func::FuncOp function = attentionFunction(*lowered);
-      std::string name = function.getName().str();
-      workspaces = workspacesOf(function);
-      parent->check([&] { return runPipeline(*lowered, buildLoopsPipeline); });
-      parent->check([&] { return runPipeline(*lowered, buildCpuPipeline); });
-      for (unsigned k = 0;; ++k) {
-        std::string stage = name + ".stage" + std::to_string(k);
-        if (!SymbolTable::lookupSymbolIn(*lowered, stage + ".run"))
-          break;
-        entries.push_back(stage);
+    bool linked = false;
+    if (!stored.object.empty()) {
+      try {
+        link();
+        linked = true;
+      } catch (const Error &) { // not what this build makes: as if not there
       }
-      object = emitObject(*lowered, level);
     }
-    if (entries.empty())
-      throw Error("internal: the compiled module has no stages");
-    code = std::make_unique<Code>(std::move(object));
-    for (const std::string &stage : entries) {
-      StageEntry entry;
-      entry.run =
-          reinterpret_cast<decltype(entry.run)>(code->find(stage + ".run"));
-      entry.items = reinterpret_cast<decltype(entry.items)>(
-          code->find(stage + ".items.run"));
-      stages.push_back(entry);
+    if (!linked) {
+      generate(level);
+      link();
     }
     milliseconds = std::chrono::duration<double, std::milli>(
                        std::chrono::steady_clock::now() - start)
@@ -211,12 +323,14 @@ double Specialisation::compile(const CpuLevel &level) {
 }
 
 void Specialisation::run(const Binding &binding, const Threads &threads) const {
-  execute(stages, workspaces, binding, threads);
+  execute(stages, stored.workspaces, binding, threads);
 }
 
-void Specialisation::interpret(const Binding &binding, uint64_t noise) const {
+void Specialisation::interpret(const Binding &binding, uint64_t noise) {
   // The interpreter reads the IR, and the context does not lock.
   auto guard = parent->lock();
+  if (!module) // it was meant to be compiled
+    module = parent->specialisedModule(sizes);
   parent->check([&] {
     return attn::interpret(attentionFunction(*module), binding.arrays, noise);
   });

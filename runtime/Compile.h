@@ -13,10 +13,12 @@
 #ifndef ATTN_RUNTIME_COMPILE_H
 #define ATTN_RUNTIME_COMPILE_H
 
+#include "dialect/spec/Spec.h"
 #include "lowering/Target.h"
 #include "runtime/Execute.h"
 #include "runtime/Import.h"
 #include "runtime/Signature.h"
+#include "runtime/StoredCode.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -27,6 +29,7 @@
 
 namespace attn::runtime {
 
+class Cache;
 class Code; // JIT-ed machine code, freed with its owner
 
 /// Where to stop and print.
@@ -43,23 +46,27 @@ public:
   /// The length of the rows of o.
   int64_t outputRow = 0;
 
-  /// Makes machine code unless that is done; safe to call from many threads.
-  /// Returns the milliseconds that this call spent on it.
+  /// Makes machine code unless that is done, from the cache if it was there;
+  /// safe to call from many threads. Returns the milliseconds that this call
+  /// spent on it.
   double compile(const CpuLevel &level);
   /// Runs the machine code.
   void run(const Binding &binding, const Threads &threads) const;
   /// Runs the reference interpreter; with `noise`, as if results were rounded.
-  void interpret(const Binding &binding, uint64_t noise = 0) const;
+  void interpret(const Binding &binding, uint64_t noise = 0);
 
 private:
   friend class Compilation;
   Specialisation(std::shared_ptr<Compilation> parent, StaticSizes sizes);
 
-  std::shared_ptr<Compilation> parent; ///< owns the context
-  mlir::OwningOpRef<mlir::ModuleOp> module;
+  void generate(const CpuLevel &level);
+  void link();
+
+  std::shared_ptr<Compilation> parent;      ///< owns the context
+  mlir::OwningOpRef<mlir::ModuleOp> module; ///< what is interpreted
   std::once_flag once;
+  StoredCode stored; ///< without an object: not generated yet
   std::vector<StageEntry> stages;
-  std::vector<Workspace> workspaces;
   std::unique_ptr<Code> code;
 };
 
@@ -68,15 +75,22 @@ private:
 class Compilation : public std::enable_shared_from_this<Compilation> {
 public:
   /// Parses a text of either kind and issues the licence, so that what cannot
-  /// be compiled is refused before there are arrays; throws Error.
+  /// be compiled is refused before there are arrays; throws Error. Licences and
+  /// code come from the cache, if there is one.
   static std::shared_ptr<Compilation>
-  parse(std::string_view text, std::string_view name, std::string_view file);
+  parse(std::string_view text, std::string_view name, std::string_view file,
+        std::shared_ptr<const Cache> cache = nullptr);
+  /// The same from a tree; its text stands in for the one that it lacks.
+  static std::shared_ptr<Compilation>
+  import(const Spec &spec, std::shared_ptr<const Cache> cache = nullptr);
   ~Compilation();
 
   const Signature &getSignature() const { return signature; }
 
   /// A specialisation at these sizes; throws where they contradict the kernel.
-  std::shared_ptr<Specialisation> specialise(const StaticSizes &sizes);
+  /// `level` is what it will be compiled for; null: it is interpreted.
+  std::shared_ptr<Specialisation> specialise(const StaticSizes &sizes,
+                                             const CpuLevel *level);
 
   /// The text at a stage. Without sizes only Stage::Attn keeps them open; the
   /// others take `defaultSizes`.
@@ -95,7 +109,9 @@ public:
 
 private:
   friend class Specialisation;
-  Compilation();
+  explicit Compilation(std::shared_ptr<const Cache> cache);
+  /// What is left to do once there is a module.
+  void adopt(mlir::OwningOpRef<mlir::ModuleOp> parsed, std::string_view name);
   /// Runs `work`, which reports by diagnostics; throws what it reported if it
   /// fails.
   void check(llvm::function_ref<mlir::LogicalResult()> work);
@@ -105,6 +121,12 @@ private:
   std::string text, file; ///< for diagnostics with source lines
   mlir::OwningOpRef<mlir::ModuleOp> module;
   Signature signature;
+
+  /// Keys of the cache begin with which build compiles which IR.
+  std::string key(const std::string &what) const;
+  std::string codeKey(const StaticSizes &sizes, const CpuLevel &level) const;
+  std::shared_ptr<const Cache> cache; ///< null: none
+  std::string ir;                     ///< printed; empty without a cache
 };
 
 } // namespace attn::runtime

@@ -7,6 +7,7 @@
 
 #include "runtime/Jit.h"
 #include "attn/attn.h"
+#include "runtime/CodeGen.h"
 
 #include "llvm/TargetParser/Host.h"
 
@@ -28,6 +29,7 @@ static void unwrap(llvm::Error error) {
 
 Code::Code(std::unique_ptr<llvm::MemoryBuffer> object) {
   using namespace llvm::orc;
+  initialiseNativeTarget();
   // Without a platform: generated code has no constructors to run, and the
   // platform's own helper module would have to be compiled first.
   jit = unwrap(LLJITBuilder()

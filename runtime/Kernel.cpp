@@ -7,11 +7,13 @@
 
 #include "runtime/Kernel.h"
 #include "runtime/BinderImpl.h"
+#include "runtime/Cache.h"
 #include "runtime/Compile.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <sstream>
 
 using namespace attn;
@@ -69,7 +71,8 @@ Kernel::Impl::specialise(const StaticSizes &sizes) {
   std::unique_lock lock(mutex);
   if (auto known = find()) // another thread was faster
     return known;
-  specialisations.push_back(compilation->specialise(sizes));
+  specialisations.push_back(
+      compilation->specialise(sizes, rules.reference ? nullptr : &level));
   return specialisations.back();
 }
 
@@ -109,7 +112,11 @@ Kernel::Impl::shapesOf(const std::vector<Argument> &arguments) {
 
 void Kernel::operator()(const std::vector<Argument> &arguments,
                         const std::vector<Output> &outputs) const {
-  impl->run(impl->prepare(arguments, outputs));
+  try {
+    impl->run(impl->prepare(arguments, outputs));
+  } catch (const std::bad_alloc &) {
+    throw Error("out of memory in a call of " + name());
+  }
 }
 
 const std::string &Kernel::name() const { return impl->signature.name; }
@@ -133,14 +140,21 @@ Kernel::shapeOf(std::string_view result,
 // Compiler
 //===----------------------------------------------------------------------===//
 
-Compiler::Compiler(Options options) : options(std::move(options)) {
+Compiler::Compiler(Options options)
+    : options(std::move(options)), cache(std::make_shared<const Cache>(
+                                       Cache::folderFor(this->options.cache))) {
   checkOptions(this->options);
 }
 
 Kernel Compiler::compile(std::string_view text, std::string_view name,
                          std::string_view file) const {
   return Kernel(std::make_shared<Kernel::Impl>(
-      Compilation::parse(text, name, file), options));
+      Compilation::parse(text, name, file, cache), options));
+}
+
+Kernel Compiler::compile(const Spec &spec) const {
+  return Kernel(std::make_shared<Kernel::Impl>(Compilation::import(spec, cache),
+                                               options));
 }
 
 Kernel Compiler::compileFile(const std::string &path,

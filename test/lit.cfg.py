@@ -16,10 +16,12 @@ config.test_source_root = os.path.dirname(__file__)
 config.environment["PATH"] = os.pathsep.join(
     [config.attn_tools, config.llvm_tools, config.environment["PATH"]]
 )
-# A test neither reads nor fills the user's cache of compiled kernels.
+# A test neither reads nor fills the user's cache of compiled kernels, and compiles anew; those
+# of the cache say so themselves.
+config.environment["ATTN_CACHE"] = "off"
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.test_exec_root, "cache")
 config.environment["HOME"] = config.test_exec_root
-for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "ATTN_CACHE_DIR"):
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 

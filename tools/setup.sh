@@ -24,6 +24,7 @@ llvm-22-tools|$LLVM/bin/FileCheck|lit and FileCheck, which run the tests
 libfmt-dev|/usr/include/fmt/format.h|text of messages
 libcli11-dev|/usr/include/CLI/CLI.hpp|command lines
 libtbb-dev|/usr/include/tbb/parallel_for.h|threads
+libdlpack-dev|/usr/include/dlpack/dlpack.h|tensors lent by other libraries
 libgtest-dev|/usr/include/gtest/gtest.h|unit tests
 libstb-dev|/usr/include/stb/stb_image.h|pictures in the denoising example
 "

@@ -35,6 +35,7 @@ void addCheck(CLI::App &app, Action &action);
 void addBench(CLI::App &app, Action &action);
 void addExplain(CLI::App &app, Action &action);
 void addCompile(CLI::App &app, Action &action);
+void addCache(CLI::App &app, Action &action);
 
 } // namespace attn
 

@@ -33,6 +33,7 @@ int main(int argc, char **argv) {
   addBench(app, action);
   addExplain(app, action);
   addCompile(app, action);
+  addCache(app, action);
   try {
     app.parse(argc, argv);
     return action();

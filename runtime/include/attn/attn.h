@@ -14,16 +14,20 @@
 //             {"v", {v, {1, 8, 512, 64}}}},
 //            {{"o", {o, {1, 8, 512, 64}}}});
 //
-// Errors are thrown as attn::Error, with the text that attnc would print.
+// A spec is a text, a file, or an expression in C++ (attn/Builder.h). Errors
+// are thrown as attn::Error, with the text that attnc would print.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_ATTN_H
 #define ATTN_ATTN_H
 
+#include "attn/Builder.h"
+#include "attn/DLPack.h"
+#include "attn/Error.h"
+
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,12 +37,6 @@ namespace attn {
 
 /// Element types of arrays.
 enum class Type { f32, f64, f16, bf16, i32, i64 };
-
-/// What went wrong, as `file:line:column: error: ...` where there is a place.
-class Error : public std::runtime_error {
-public:
-  using std::runtime_error::runtime_error;
-};
 
 /// A view of the caller's memory: element type, extents, strides in elements.
 /// No strides means row-major. Strides may be 0 or negative.
@@ -89,6 +87,9 @@ struct Options {
   std::string target = "cpu"; ///< "cpu", or "reference": float64, O(N^2), plain
   std::string level; ///< feature level; empty: the best this machine has
   int threads = 0;   ///< threads of a call; 0: one a core
+  /// The folder of compiled code. Empty: the environment's ATTN_CACHE_DIR, else
+  /// attnc in XDG_CACHE_HOME or ~/.cache; "off", or ATTN_CACHE=off there: none.
+  std::string cache = {};
 };
 
 /// A compiled kernel: cheap to copy, callable from many threads on different
@@ -117,7 +118,12 @@ private:
   std::shared_ptr<Impl> impl;
 };
 
-/// Turns specs into kernels.
+namespace runtime {
+class Cache;
+}
+
+/// Turns specs into kernels. What was compiled once, by any process, comes from
+/// the cache on disk.
 class Compiler {
 public:
   explicit Compiler(Options options = {});
@@ -125,11 +131,14 @@ public:
   /// several; `file` is what errors call the text.
   Kernel compile(std::string_view text, std::string_view name = {},
                  std::string_view file = "<text>") const;
+  /// Compiles a spec that C++ built; errors point into its text, toText(spec).
+  Kernel compile(const Spec &spec) const;
   /// Compiles a spec from a `.attn` or `.mlir` file.
   Kernel compileFile(const std::string &path, std::string_view name = {}) const;
 
 private:
   Options options;
+  std::shared_ptr<const runtime::Cache> cache;
 };
 
 } // namespace attn

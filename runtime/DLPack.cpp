@@ -1,0 +1,118 @@
+//===- DLPack.cpp - tensors of other libraries ----------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "attn/DLPack.h"
+#include "attn/attn.h"
+#include "runtime/Arrays.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <dlpack/dlpack.h>
+
+using namespace attn;
+using namespace attn::runtime;
+
+static Type typeOf(const DLDataType &type) {
+  if (type.lanes != 1)
+    throw Error("a DLPack tensor of vectors (" + std::to_string(type.lanes) +
+                " lanes) is not supported; view it as scalars");
+  if (type.code == kDLFloat && type.bits == 32)
+    return Type::f32;
+  if (type.code == kDLFloat && type.bits == 64)
+    return Type::f64;
+  if (type.code == kDLFloat && type.bits == 16)
+    return Type::f16;
+  if (type.code == kDLBfloat && type.bits == 16)
+    return Type::bf16;
+  if (type.code == kDLInt && type.bits == 32)
+    return Type::i32;
+  if (type.code == kDLInt && type.bits == 64)
+    return Type::i64;
+  throw Error("a DLPack tensor of type code " + std::to_string(type.code) +
+              " with " + std::to_string(type.bits) +
+              " bits is not supported; f32, f64, f16, bf16, i32 and i64 are");
+}
+
+static DLDataType typeOf(Type type) {
+  DLDataType result;
+  result.code = isInteger(type)      ? kDLInt
+                : type == Type::bf16 ? kDLBfloat
+                                     : kDLFloat;
+  result.bits = static_cast<uint8_t>(8 * sizeOf(type));
+  result.lanes = 1;
+  return result;
+}
+
+Tensor attn::fromDLPack(const DLManagedTensor &managed) {
+  const DLTensor &given = managed.dl_tensor;
+  if (given.device.device_type != kDLCPU)
+    throw Error("a DLPack tensor on device type " +
+                std::to_string(given.device.device_type) +
+                " is not supported; copy it to the CPU");
+  if (given.ndim < 0 || (given.ndim > 0 && !given.shape))
+    throw Error("a DLPack tensor has no shape");
+  Type type = typeOf(given.dtype);
+  void *data = given.data ? static_cast<char *>(given.data) + given.byte_offset
+                          : nullptr;
+  Tensor tensor(data, type, {given.shape, given.shape + given.ndim});
+  if (given.strides)
+    tensor.strides.assign(given.strides, given.strides + given.ndim);
+  checkView("a DLPack tensor", tensor);
+  return tensor;
+}
+
+namespace {
+/// A lent tensor and all that it points to.
+struct Lent {
+  DLManagedTensor managed = {};
+  std::vector<int64_t> shape, strides;
+  std::shared_ptr<void> owner;
+};
+} // namespace
+
+DLManagedTensor *attn::toDLPack(const Tensor &tensor,
+                                std::shared_ptr<void> owner) {
+  auto lent = std::make_unique<Lent>();
+  Tensor view = tensor;
+  checkView("a tensor for DLPack", view);
+  lent->shape = std::move(view.shape);
+  lent->strides = std::move(view.strides);
+  lent->owner = std::move(owner);
+  DLTensor &given = lent->managed.dl_tensor;
+  given.data = view.data;
+  given.device = {kDLCPU, 0};
+  given.ndim = static_cast<int>(lent->shape.size());
+  given.dtype = typeOf(view.type);
+  given.shape = lent->shape.data();
+  given.strides = lent->strides.data();
+  lent->managed.manager_ctx = lent.get();
+  lent->managed.deleter = [](DLManagedTensor *self) {
+    delete static_cast<Lent *>(self->manager_ctx);
+  };
+  return &lent.release()->managed;
+}
+
+DLManagedTensor *attn::newDLPack(Type type, const std::vector<int64_t> &shape) {
+  constexpr int64_t alignment = 256;
+  int64_t bytes = sizeOf(type);
+  for (int64_t extent : shape)
+    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
+      throw Error("a DLPack tensor of shape " + toString(shape) +
+                  " cannot be allocated");
+  int64_t rounded;
+  if (__builtin_add_overflow(bytes, alignment, &rounded))
+    throw Error("a DLPack tensor of shape " + toString(shape) +
+                " cannot be allocated");
+  rounded -= rounded % alignment; // one line at least
+  void *memory = std::aligned_alloc(alignment, rounded);
+  if (!memory)
+    throw Error("out of memory: a DLPack tensor of shape " + toString(shape) +
+                " takes " + std::to_string(bytes) + " bytes");
+  std::shared_ptr<void> owner(memory, [](void *m) { std::free(m); });
+  std::memset(memory, 0, bytes);
+  return toDLPack(Tensor(memory, type, shape), std::move(owner));
+}
