@@ -33,8 +33,8 @@ static void buildLicencePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
 }
 
-static LogicalResult runPipeline(ModuleOp module,
-                                 void (*build)(OpPassManager &)) {
+LogicalResult runtime::runPipeline(ModuleOp module,
+                                   void (*build)(OpPassManager &)) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
 #ifdef NDEBUG
   pm.enableVerifier(false); // a third of the time of the small passes
