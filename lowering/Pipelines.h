@@ -28,6 +28,9 @@ void buildSchedulePipeline(mlir::OpPassManager &pm);
 void buildLoopsPipeline(mlir::OpPassManager &pm);
 /// -> the LLVM dialect, with the entries that attn-cpu-entry describes.
 void buildCpuPipeline(mlir::OpPassManager &pm);
+/// -> the same with the C interface of an ahead-of-time kernel around it.
+/// Before the loops pipeline, `setCInterface` must have been called.
+void buildCInterfacePipeline(mlir::OpPassManager &pm);
 
 } // namespace attn
 

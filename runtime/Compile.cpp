@@ -35,8 +35,8 @@ static void buildLicencePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
 }
 
-static LogicalResult runPipeline(ModuleOp module,
-                                 void (*build)(OpPassManager &)) {
+LogicalResult runtime::runPipeline(ModuleOp module,
+                                   void (*build)(OpPassManager &)) {
   PassManager pm(module.getContext(), ModuleOp::getOperationName());
 #ifdef NDEBUG
   pm.enableVerifier(false); // a third of the time of the small passes
@@ -117,7 +117,7 @@ static std::string toString(const StaticSizes &sizes) {
 
 std::string Compilation::codeKey(const StaticSizes &sizes,
                                  const CpuLevel &level) const {
-  return key("code for " + level.name.str() + "\nrows " +
+  return key("code for " + level.name.str() + " as " + level.cpu.str() + "\nrows " +
              std::to_string(sizes.rows.size()) + ", " + toString(sizes));
 }
 

@@ -24,6 +24,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
 
 #include <mutex>
 
@@ -31,11 +32,16 @@ namespace attn::runtime {
 
 class Cache;
 class Code; // JIT-ed machine code, freed with its owner
+struct AheadOfTime;
 
 /// Where to stop and print.
 enum class Stage { Attn, Scheduled, Loops, Llvm, Asm };
 
 class Compilation;
+
+/// Runs a pipeline of Pipelines.h; what is wrong is a diagnostic.
+mlir::LogicalResult runPipeline(mlir::ModuleOp module,
+                                void (*build)(mlir::OpPassManager &));
 
 /// A kernel at fixed sizes.
 class Specialisation {
@@ -96,6 +102,11 @@ public:
   /// others take `defaultSizes`.
   std::string emit(Stage stage, const StaticSizes *sizes,
                    const CpuLevel &level);
+
+  /// The object file of a C library of one kernel, whose functions begin with
+  /// `name` (empty: the spec's). Throws where C cannot have that name.
+  AheadOfTime compileAhead(const StaticSizes &sizes, const CpuLevel &level,
+                           llvm::StringRef name);
 
   /// The module after the schedule pipeline, for tools that explain it. Use it
   /// while holding the lock.

@@ -24,8 +24,10 @@ using namespace attn;
 namespace {
 
 constexpr llvm::StringLiteral kInterface = "_mlir_ciface_";
-/// Flush-to-zero and denormals-are-zero.
-constexpr int64_t kFlush = 0x8040;
+/// Flush-to-zero and denormals-are-zero, all exceptions masked, rounding to
+/// nearest: the whole mode, since a row's bits do not depend on the caller's
+/// (S8) and an exception unmasked by the caller is no reason to stop.
+constexpr int64_t kMode = 0x9fc0;
 
 struct CpuEntry : attn::impl::CpuEntryPassBase<CpuEntry> {
   void runOnOperation() override {
@@ -70,9 +72,7 @@ struct CpuEntry : attn::impl::CpuEntryPassBase<CpuEntry> {
       saved = LLVM::AllocaOp::create(b, loc, pointer, i32, one);
       set = LLVM::AllocaOp::create(b, loc, pointer, i32, one);
       control("llvm.x86.sse.stmxcsr", saved);
-      Value mode = LLVM::LoadOp::create(b, loc, i32, saved);
-      mode = LLVM::OrOp::create(b, loc, mode, constant(i32, kFlush));
-      LLVM::StoreOp::create(b, loc, mode, set);
+      LLVM::StoreOp::create(b, loc, constant(i32, kMode), set);
       control("llvm.x86.sse.ldmxcsr", set);
     }
     SmallVector<Value> operands;

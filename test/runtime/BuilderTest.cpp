@@ -24,7 +24,7 @@ namespace {
 
 std::string moduleOf(const Kernel &kernel) {
   Kernel::Impl &impl = kernel.getImpl();
-  return impl.compilation->emit(runtime::Stage::Attn, nullptr, impl.level);
+  return impl.compilation->emit(runtime::Stage::Attn, nullptr, impl.getLevel());
 }
 
 /// The spec is that of the example, and its text reads back as the same.

@@ -6,26 +6,31 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Compile.h"
+#include "CHeader.h"
 #include "Kernels.h"
 #include "LevelOption.h"
+#include "LinkShared.h"
 #include "PendingFile.h"
 #include "Problem.h"
+#include "runtime/AheadOfTime.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
+
+#include <filesystem>
 
 using namespace attn;
 using namespace attn::runtime;
 
 namespace {
 struct CompileOptions {
-  std::string spec, specName, emit = "llvm", output = "-";
+  std::string spec, specName, emit = "llvm", output = "-", header, cName;
   SizeOptions sizes;
   Options options;
 };
 } // namespace
 
-static Stage stageOf(const std::string &name) {
+static std::optional<Stage> stageOf(const std::string &name) {
   if (name == "attn")
     return Stage::Attn;
   if (name == "scheduled")
@@ -36,12 +41,27 @@ static Stage stageOf(const std::string &name) {
     return Stage::Llvm;
   if (name == "asm")
     return Stage::Asm;
-  throw UsageError(fmt::format(
-      "--emit {}: one of attn, scheduled, loops, llvm, asm is expected", name));
+  if (name == "obj" || name == "shared")
+    return std::nullopt;
+  throw UsageError(
+      fmt::format("--emit {}: one of attn, scheduled, loops, llvm, asm, obj, "
+                  "shared is expected",
+                  name));
 }
 
-static int run(const CompileOptions &given) {
-  Stage stage = stageOf(given.emit);
+static void checkOptions(const CompileOptions &given, bool binary) {
+  if (binary && given.output == "-")
+    throw UsageError(
+        fmt::format("--emit {}: say with -o which file to write", given.emit));
+  if (!binary && (!given.header.empty() || !given.cName.empty()))
+    throw UsageError(fmt::format("--{} goes with --emit=obj or --emit=shared",
+                                 given.header.empty() ? "c-name" : "header"));
+  if (binary && given.header == given.output)
+    throw UsageError(fmt::format("{} is written twice", given.output));
+}
+
+/// Prints the text of a stage.
+static int print(const CompileOptions &given, Stage stage) {
   Kernel kernel =
       Compiler(given.options).compileFile(given.spec, given.specName);
   Kernel::Impl &impl = kernel.getImpl();
@@ -60,25 +80,85 @@ static int run(const CompileOptions &given) {
   return 0;
 }
 
+static Facts factsOf(Kernel::Impl &impl, const StaticSizes &sizes) {
+  Facts facts;
+  Compilation &compilation = *impl.compilation;
+  auto guard = compilation.lock();
+  mlir::OwningOpRef<mlir::ModuleOp> plain =
+      compilation.specialisedModule(sizes);
+  plain->walk([&](AttentionOp op) { addMeaning(facts, impl.signature, op); });
+  mlir::OwningOpRef<mlir::ModuleOp> scheduled =
+      compilation.schedule(sizes, impl.getLevel());
+  scheduled->walk([&](QuadraticOp op) { addPlan(facts, op, *scheduled); });
+  return facts;
+}
+
+/// Writes an object or a shared library, and its header.
+static int build(const CompileOptions &given) {
+  Kernel kernel =
+      Compiler(given.options).compileFile(given.spec, given.specName);
+  Kernel::Impl &impl = kernel.getImpl();
+  StaticSizes sizes = staticSizes(impl.signature, given.sizes)
+                          .value_or(defaultSizes(impl.signature));
+  std::vector<PendingFile> files;
+  files.emplace_back(given.output);
+  if (!given.header.empty())
+    files.emplace_back(given.header);
+  AheadOfTime made =
+      impl.compilation->compileAhead(sizes, impl.getLevel(), given.cName);
+  std::string_view object(made.object->getBufferStart(),
+                          made.object->getBufferSize());
+  auto nameOf = [](const std::string &path) {
+    return std::filesystem::path(path).filename().string();
+  };
+  if (given.emit == "shared")
+    files[0].write(linkShared(object, nameOf(given.output)));
+  else
+    files[0].write(object);
+  if (!given.header.empty())
+    files[1].write(cHeader(made, factsOf(impl, sizes), impl.getLevel().name.str(),
+                           nameOf(given.header)));
+  commitAll(files);
+  return 0;
+}
+
+static int run(const CompileOptions &given) {
+  std::optional<Stage> stage = stageOf(given.emit);
+  checkOptions(given, !stage);
+  return stage ? print(given, *stage) : build(given);
+}
+
 void attn::addCompile(CLI::App &app, Action &action) {
-  CLI::App *verb =
-      app.add_subcommand("compile", "Print what a spec becomes, at any stage");
+  CLI::App *verb = app.add_subcommand(
+      "compile", "Compile a spec: an object with a C header, a shared library, "
+                 "or what it becomes on the way");
   auto given = std::make_shared<CompileOptions>();
   verb->add_option("SPEC", given->spec, "a .attn or .mlir file")->required();
-  verb->add_option("--emit", given->emit, "attn, scheduled, loops, llvm or asm")
+  verb->add_option("--emit", given->emit,
+                   "obj or shared: machine code with a C interface; attn, "
+                   "scheduled, loops, llvm or asm: the text at that stage")
       ->capture_default_str();
   verb->add_option("-o,--output", given->output,
-                   "the file to write; -: standard output")
+                   "the file to write; -: standard output (texts only)")
       ->capture_default_str();
+  verb->add_option("--header", given->header,
+                   "with obj and shared: the C header to write");
+  verb->add_option("--c-name", given->cName,
+                   "what the names in C begin with; default: the spec's name");
   addSizeOptions(*verb, given->sizes);
   addLevelOption(*verb, given->options.level);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(
-      "Code is made for fixed row lengths: 64 where nothing is said. With "
-      "--emit=attn "
-      "they stay open.\n\nExample:\n"
-      "  attnc compile examples/yat.attn --emit=asm --D 64 --Dv 64 -o yat.s");
+      "Code is made for fixed row lengths: 64 where nothing is said; numbers "
+      "of "
+      "queries, keys, heads and sequences are free. With --emit=attn row "
+      "lengths stay open.\n\n"
+      "An object needs nothing but memcpy, memmove and memset, and its header "
+      "says how to call it. A shared library is linked with the system's cc or "
+      "ld.\n\nExample:\n"
+      "  attnc compile examples/yat.attn --emit=obj --D 64 --Dv 64 -o yat.o "
+      "--header yat.h");
   verb->callback(
       [given, &action] { action = [given] { return run(*given); }; });
 }

@@ -81,11 +81,38 @@ void PendingFile::write(std::string_view text) {
   }
 }
 
-void PendingFile::commit() {
+void PendingFile::close() {
+  if (descriptor < 0)
+    return;
   int failed = ::close(descriptor);
   descriptor = -1;
-  if (failed ||
-      (!temporary.empty() && ::rename(temporary.c_str(), path.c_str())))
+  if (failed)
+    fail(errno);
+}
+
+void PendingFile::commit() {
+  close();
+  if (!temporary.empty() && ::rename(temporary.c_str(), path.c_str()))
     fail(errno);
   temporary.clear();
+}
+
+void attn::commitAll(std::vector<PendingFile> &files) {
+  // What can fail late, as on a full disk, fails here.
+  for (PendingFile &file : files)
+    file.close();
+  std::vector<std::string> done;
+  for (PendingFile &file : files) {
+    bool replaces = !file.temporary.empty();
+    try {
+      file.commit();
+    } catch (const Error &) {
+      // A folder was taken away in the meantime: half of the result is none.
+      for (const std::string &path : done)
+        ::unlink(path.c_str());
+      throw;
+    }
+    if (replaces)
+      done.push_back(file.path);
+  }
 }

@@ -10,6 +10,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace attn {
 
@@ -26,11 +27,17 @@ public:
   void write(std::string_view text);
   void commit();
 
+  /// Puts all files in their places, or none of them.
+  friend void commitAll(std::vector<PendingFile> &files);
+
 private:
+  void close();
   [[noreturn]] void fail(int error) const;
   std::string path, temporary;
   int descriptor = -1;
 };
+
+void commitAll(std::vector<PendingFile> &files);
 
 } // namespace attn
 

@@ -1,0 +1,395 @@
+//===- CHeader.cpp - the header of an ahead-of-time kernel ----------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CHeader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+using namespace attn;
+using namespace attn::runtime;
+
+namespace {
+
+class HeaderWriter {
+public:
+  HeaderWriter(const AheadOfTime &kernel, const Facts &facts,
+               const std::string &level, const std::string &file)
+      : kernel(kernel), interface(kernel.interface), name(interface.name),
+        facts(facts), level(level), file(file) {
+    for (char c : name)
+      upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  std::string write();
+
+private:
+  template <typename... Args>
+  void line(fmt::format_string<Args...> text, Args &&...args) {
+    out += fmt::format(text, std::forward<Args>(args)...) + "\n";
+  }
+  void comment(const std::string &text, const std::string &first = " * ",
+               const std::string &rest = " * ", const std::string &last = "");
+  /// A comment of its own before a declaration.
+  void say(const std::string &text, const std::string &indent = "") {
+    comment(text, indent + "/* ", indent + " * ", " */");
+  }
+  void introduction();
+  void meaning();
+  void example();
+  void pool();
+  void shared();
+  void sizes();
+  void member(const CField &f);
+  void arguments();
+  void functions();
+
+  const AheadOfTime &kernel;
+  const CInterface &interface;
+  const std::string &name;
+  const Facts &facts;
+  const std::string &level, &file;
+  std::string upper, out;
+};
+
+} // namespace
+
+/// Text that ends no comment and begins none.
+static std::string harmless(std::string text) {
+  for (const char *bad : {"*/", "/*"})
+    for (size_t at; (at = text.find(bad)) != std::string::npos;)
+      text.insert(at + 1, " ");
+  return text;
+}
+
+/// Lines of a comment, of 80 columns at most where words allow: the first one
+/// begins with `first`, the others with `rest`; the last one ends with `last`.
+void HeaderWriter::comment(const std::string &text, const std::string &first,
+                           const std::string &rest, const std::string &last) {
+  std::istringstream words(harmless(text) + last);
+  std::string current = first;
+  bool empty = true;
+  for (std::string word; words >> word;) {
+    if (!empty && current.size() + 1 + word.size() > 80) {
+      out += current + "\n";
+      current = rest;
+      empty = true;
+    }
+    current += (empty ? "" : " ") + word;
+    empty = false;
+  }
+  out += current + "\n";
+}
+
+/// What is computed, as the compiler understood it, and what it proved.
+void HeaderWriter::meaning() {
+  const std::string indent = " *     ", hanging = indent + std::string(12, ' ');
+  auto fact = [&](const char *label, const std::string &text) {
+    if (!text.empty())
+      comment(text, indent + fmt::format("{:<9} = ", label), hanging);
+  };
+  std::string normalize = facts.find("normalize");
+  line(" *");
+  comment("For each query i, over the keys j that the mask lets it see:");
+  line(" *");
+  for (const char *role : {"q", "k", "v", "kappa", "mask", "normalize"})
+    fact(role, facts.find(role));
+  fact("o", normalize == "none"   ? "sum_j kappa v"
+            : normalize == "mass" ? "(sum_j kappa v) / (sum_j kappa)"
+                                  : "(sum_j kappa v) / (sum_j kappa, changed "
+                                    "as normalize says)");
+  line(" *");
+  comment("What attnc proved of it, for all rows and for all parameters inside "
+          "of their bounds:");
+  line(" *");
+  comment(fmt::format("{}; {}", facts.find("nonnegative"),
+                      facts.find("sign_reason")),
+          indent + "kappa >= 0: ", hanging);
+  comment(
+      fmt::format("{}; {}", facts.find("gauge"), facts.find("gauge_reason")),
+      indent + "gauge:      ", hanging);
+}
+
+/// What a result is, beside its shape.
+static std::string resultText(const std::string &name, bool mean) {
+  if (name == "o")
+    return mean ? "the mean of the values; 0 in a row that sees no key"
+                : "the sum of the values";
+  if (name == "mass")
+    return "the sum of kappa over the visible keys";
+  if (name == "lse")
+    return "the natural logarithm of the mass; -inf where that is 0";
+  if (name == "max")
+    return "the largest kappa";
+  if (name == "argmax")
+    return "the key of the largest kappa, the first of equals; -1 if none";
+  if (name == "entropy")
+    return "the entropy of the weights, in nats";
+  return "the weights, normalized as o is";
+}
+
+/// `{.data = q, .shape = {B, Hq, Nq, 64}}`.
+static std::string initialiser(const CField &f) {
+  if (f.scalar)
+    return f.field;
+  std::string shape = f.shapeText();
+  return fmt::format("{{.data = {}, .shape = {{{}}}}}", f.field,
+                     shape.substr(1, shape.size() - 2));
+}
+
+void HeaderWriter::example() {
+  line(" *");
+  comment("On one thread (members that are not named are 0, which is \"not "
+          "given\"; strides of 0 are those of a row-major array):");
+  line(" *");
+  line(" *     {}_args args = {{", name);
+  for (const CField &f : interface.fields)
+    if (!f.isOptional())
+      line(" *       .{} = {},", f.field, initialiser(f));
+  line(" *     }};");
+  if (!interface.workspaces.empty()) {
+    line(" *     int64_t bytes = {}_workspace(&args); // negative: -status",
+         name);
+    line(" *     args.workspace = bytes > 0 ? malloc((size_t)bytes) : NULL;");
+    line(" *     args.workspace_size = bytes;");
+  }
+  line(" *     int status = {}(&args);", name);
+  line(" *     if (status)");
+  line(" *       fprintf(stderr, \"%s\\n\", {}_error(status));", name);
+}
+
+void HeaderWriter::pool() {
+  line(" *");
+  comment("On threads of yours: stages one after the other, and the items of a "
+          "stage by any ranges, in any order, on any threads:");
+  line(" *");
+  line(" *     {}_call call;", name);
+  line(" *     int status = {}_prepare(&args, &call);", name);
+  line(" *     for (int64_t s = 0; !status && s < {}_stages(&call); ++s) {{",
+       name);
+  line(" *       int64_t items = {}_items(&call, s);", name);
+  line(" *       ... {}_range(&call, s, begin, end) for a partition of [0, "
+       "items);",
+       name);
+  line(" *       wait for all of them;");
+  line(" *     }}");
+  line(" *");
+  comment("A range that is begun before all items of the stages before it are "
+          "done computes nothing and returns ATTN_ORDER.");
+}
+
+void HeaderWriter::introduction() {
+  line("/* {}: the attention kernel `{}`", file, interface.kernel);
+  line(" *");
+  comment(
+      fmt::format("Written by attnc {} for {}; do not edit. What attnc adds "
+                  "to your spec is under the Apache License v2.0 with LLVM "
+                  "Exceptions: you may ship this header and the object "
+                  "without conditions.",
+                  ATTN_VERSION, level));
+  line(" * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception");
+  meaning();
+  line(" *");
+  comment("B is the batch, Hq and Hk the query and the key/value heads (Hq a "
+          "multiple of Hk: head h of the queries sees head h / (Hq / Hk) of "
+          "the keys), Nq and Nk the numbers of queries and keys; all may be 0. "
+          "An extent B, Hq or Hk of an input or a parameter may also be 1: the "
+          "same for all. The lengths of rows are those that the kernel was "
+          "compiled for. Strides count elements and may be 0 or negative; all "
+          "0 stands for row-major, and the elements of a row are adjacent.");
+  example();
+  pool();
+  line(" *");
+  comment(fmt::format("Every function may be called from many threads at once. "
+                      "A thread needs about {} KiB of stack. The "
+                      "floating-point mode is set for the computation and "
+                      "restored; memory is neither allocated nor kept.",
+                      (kernel.stackBytes + 1023) / 1024 + 8));
+  line(" */");
+}
+
+/// What all headers of this kind have in common.
+void HeaderWriter::shared() {
+  line("#ifndef ATTN_C_INTERFACE");
+  line("#define ATTN_C_INTERFACE 1");
+  say("Arrays: the address of element [0, 0, ...], extents, and strides in "
+      "elements (all 0: row-major). Of the 4 extents and strides the first "
+      "ones "
+      "count, as many as the array has axes.");
+  auto array = [&](const char *type, const char *element) {
+    line("typedef struct {} {{", type);
+    line("  {}data;", element);
+    line("  int64_t shape[{}], strides[{}];", kCRank, kCRank);
+    line("}} {};", type);
+  };
+  array("attn_in_f32", "const float *");
+  array("attn_in_i64", "const int64_t *");
+  array("attn_out_f32", "float *");
+  array("attn_out_i32", "int32_t *");
+  line("");
+  say("A status is 0, or one of these in its low 8 bits and above them 1 + the "
+      "number of the member of the argument struct that is wrong (0: the call "
+      "as a whole).");
+  line("enum attn_status {{");
+  for (int32_t n = 0; n < kCErrors; ++n) {
+    auto error = static_cast<CError>(n);
+    say(cErrorMeaning(error).str(), "  ");
+    line("  {} = {},", cErrorName(error).str(), n);
+  }
+  line("  ATTN_STATUS_MASK = 255");
+  line("}};");
+  line("#elif ATTN_C_INTERFACE != 1");
+  line("#error \"headers of different versions of attnc's C interface\"");
+  line("#endif");
+}
+
+/// The sizes that the kernel was compiled for.
+void HeaderWriter::sizes() {
+  line("/* The lengths of the rows of inputs and of o. */");
+  line("enum {{");
+  std::string last;
+  for (const CField &f : interface.fields)
+    if (f.isRows() || f.name == "o")
+      last += fmt::format("{}  {}_ROW_{} = {}", last.empty() ? "" : ",\n",
+                          upper, f.name, f.extents[3]);
+  out += last + "\n";
+  line("}};");
+}
+
+void HeaderWriter::member(const CField &f) {
+  std::string type, text;
+  if (f.scalar)
+    type = f.element == CField::I64 ? "int64_t" : "float";
+  else
+    type = f.isOutput()
+               ? f.element == CField::I32 ? "attn_out_i32" : "attn_out_f32"
+           : f.element == CField::I64 ? "attn_in_i64"
+                                      : "attn_in_f32";
+  std::string values = f.valueText();
+  if (f.isRows())
+    text = f.roles.size() > 1         ? "Input, rows of several roles: "
+           : f.kind == ArgKind::Query ? "Input, rows of queries: "
+           : f.kind == ArgKind::Key   ? "Input, rows of keys: "
+                                      : "Input, rows of values: ";
+  else if (f.isOutput())
+    text = fmt::format("Output, {}: ",
+                       resultText(f.name, facts.find("normalize") != "none"));
+  else if (!f.isOptional())
+    text = f.scalar ? "Parameter, one number" : "Parameter: ";
+  text += f.shapeText();
+  if (!values.empty())
+    text += ", " + values;
+  if (f.kind == ArgKind::KeyLengths)
+    text += "; keys from there on are never read. Not given: Nk";
+  if (f.kind == ArgKind::QueryLengths)
+    text += "; rows from there on are 0. Not given: all Nq are computed";
+  if (f.kind == ArgKind::Offset)
+    text += "; query i stands at position i + offset. Not given: the last "
+            "query stands at the last key";
+  if (f.field != f.name)
+    text += fmt::format(" ({} in the spec)", f.name);
+  say(text, "  ");
+  line("  {} {};", type, f.field);
+}
+
+void HeaderWriter::arguments() {
+  line("typedef struct {}_args {{", name);
+  for (const CField &f : interface.fields)
+    if (!f.isOptional())
+      member(f);
+  line("");
+  say("Optional; not given where `data` is null.", "  ");
+  for (const CField &f : interface.fields)
+    if (f.isOptional())
+      member(f);
+  line("");
+  if (interface.workspaces.empty())
+    say("This kernel needs no workspace.", "  ");
+  else
+    say(fmt::format("Memory for what is computed once a key, of any contents "
+                    "and alignment: at least {}_workspace(args) bytes. With {} "
+                    "+ {} bytes all heads are computed at once; with fewer, "
+                    "one after the other, in more stages.",
+                    name, interface.workspaceText(),
+                    63 + 63 * interface.workspaces.size()),
+        "  ");
+  line("  void *workspace;");
+  line("  int64_t workspace_size; /* in bytes */");
+  line("}} {}_args;", name);
+}
+
+void HeaderWriter::functions() {
+  say("Computes the outputs on the calling thread. Returns 0, or a status: "
+      "then "
+      "nothing has been written.");
+  line("int {0}(const {0}_args *args);", name);
+  line("");
+  say("The bytes of workspace that these arguments need (0: none), or a "
+      "negated "
+      "status. Whatever workspace they have is not looked at.");
+  line("int64_t {0}_workspace(const {0}_args *args);", name);
+  line("");
+  say("A call whose arguments have been checked. The arrays must stay as they "
+      "are until it is done; the struct of arguments need not.");
+  line("typedef struct {}_call {{", name);
+  line("  int64_t words[{}];", interface.callWords());
+  line("}} {}_call;", name);
+  line("");
+  say("Checks the arguments and prepares a call, to be computed once. Returns "
+      "0 "
+      "or a status.");
+  line("int {0}_prepare(const {0}_args *args, {0}_call *call);", name);
+  line("");
+  say("The number of stages of a prepared call, or a negated status.");
+  line("int64_t {0}_stages(const {0}_call *call);", name);
+  line("");
+  say("The number of work items of a stage, or a negated status.");
+  line("int64_t {0}_items(const {0}_call *call, int64_t stage);", name);
+  line("");
+  say("Computes items [begin, end) of a stage; each item once. Returns 0 or a "
+      "status.");
+  line("int {0}_range({0}_call *call, int64_t stage, int64_t begin, int64_t "
+       "end);",
+       name);
+  line("");
+  say("What a status means, in words. The text is constant.");
+  line("const char *{}_error(int status);", name);
+}
+
+std::string HeaderWriter::write() {
+  introduction();
+  line("#ifndef {}_ATTN_H", upper);
+  line("#define {}_ATTN_H", upper);
+  line("");
+  line("#include <stdint.h>");
+  line("");
+  line("#ifdef __cplusplus");
+  line("extern \"C\" {{");
+  line("#endif");
+  line("");
+  shared();
+  line("");
+  sizes();
+  line("");
+  arguments();
+  line("");
+  functions();
+  line("");
+  line("#ifdef __cplusplus");
+  line("}}");
+  line("#endif");
+  line("");
+  line("#endif /* {}_ATTN_H */", upper);
+  return std::move(out);
+}
+
+std::string attn::cHeader(const AheadOfTime &kernel, const Facts &facts,
+                          const std::string &level, const std::string &file) {
+  return HeaderWriter(kernel, facts, level, file).write();
+}
