@@ -117,8 +117,9 @@ static std::string toString(const StaticSizes &sizes) {
 
 std::string Compilation::codeKey(const StaticSizes &sizes,
                                  const CpuLevel &level) const {
-  return key("code for " + level.name.str() + " as " + level.cpu.str() + "\nrows " +
-             std::to_string(sizes.rows.size()) + ", " + toString(sizes));
+  return key("code for " + level.name.str() + " as " + level.cpu.str() +
+             "\nrows " + std::to_string(sizes.rows.size()) + ", " +
+             toString(sizes));
 }
 
 std::shared_ptr<Compilation>

@@ -72,7 +72,7 @@ Kernel::Impl::specialise(const StaticSizes &sizes) {
   if (auto known = find()) // another thread was faster
     return known;
   specialisations.push_back(
-      compilation->specialise(sizes, rules.reference ? nullptr : &level));
+      compilation->specialise(sizes, rules.reference ? nullptr : level.get()));
   return specialisations.back();
 }
 

@@ -2,6 +2,7 @@
 import os
 import platform
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -36,9 +37,11 @@ config.substitutions.append(("%root", config.attn_source))
 config.available_features.add("target=" + platform.machine())
 if config.attn_sanitize:
     config.available_features.add("sanitize")
-for tool in ("valgrind", "objdump", "gcc"):
+for tool in ("valgrind", "objdump", "gcc", "pkg-config"):
     if shutil.which(tool):
         config.available_features.add(tool)
+if subprocess.run(["python3", "-c", "import numpy"], capture_output=True).returncode == 0:
+    config.available_features.add("numpy")
 if os.path.exists("/proc/cpuinfo"):
     with open("/proc/cpuinfo") as cpuinfo:
         flags = next((l for l in cpuinfo if l.startswith("flags")), "").split()

@@ -45,10 +45,9 @@ attn::splitAssignment(const std::string &text, const std::string &option) {
 GivenInputs::GivenInputs(const std::vector<std::string> &assignments) {
   for (const std::string &text : assignments) {
     auto [name, value] = splitAssignment(text, "--in");
-    if (find(name) ||
-        std::any_of(given.begin(), given.end(),
-                    [&](const Given &g) { return g.name == name; }))
-      throw UsageError(fmt::format("--in {}: given twice", name));
+    for (const Given &other : given)
+      if (other.name == name)
+        throw UsageError(fmt::format("--in {}: given twice", name));
     Given entry;
     entry.name = name;
     if (std::optional<double> number = parseNumber(value)) {

@@ -30,7 +30,7 @@ module attributes {attn.c_interface = {name = "soft", kernel = "f", sizes = {},
   // CHECK: func.func @soft(%{{.*}}: !llvm.ptr) -> i32 {
 }
 
-// LLVM-NOT: declare
+// LLVM-NOT: {{^}}declare
 // LLVM-DAG: define i32 @soft(ptr
 // LLVM-DAG: define i32 @soft_prepare(ptr
 // LLVM-DAG: define i64 @soft_workspace(ptr
