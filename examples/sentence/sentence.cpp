@@ -30,7 +30,7 @@ formula of the rows q and k and the positions i and j, as in a .attn file, or a 
 'attention name(q, k, v; ...) { ... }'; its parameters are given as NAME=NUMBER. Rows are 16
 numbers: equal letters have equal rows, but for their case.
 
-Example: sentence 'exp(8 * dot(q, k) - abs(i - j)); mask = causal' 'she sells sea shells'
+Example: sentence 'exp(8 * dot(q, k) - abs(i - j) / 4); mask = i != j' 'she sells sea shells'
 )";
 
 /// The UTF-8 characters of a text.

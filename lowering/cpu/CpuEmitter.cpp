@@ -376,18 +376,28 @@ LogicalResult CpuEmitter::emitFor(scf::ForOp op) {
   return success();
 }
 
-/// The results take the buffers of the values that the else branch passes on.
+/// The results take the buffers of the values that one branch passes on: the
+/// else branch as the loops are made, or the other where the canonicaliser
+/// turned a negated condition round.
 LogicalResult CpuEmitter::emitIf(scf::IfOp op) {
   auto branchYield = [](Block *block) {
     return cast<scf::YieldOp>(block->getTerminator());
   };
+  auto isCarried = [&](Value v) {
+    auto form = forms.find(v);
+    return isa<TileType>(v.getType()) && form != forms.end() &&
+           form->second.kind == TileForm::Buffer;
+  };
   Values targets;
-  if (op.getNumResults())
-    for (Value v : branchYield(op.elseBlock()).getOperands()) {
-      if (!isa<TileType>(v.getType()) || forms[v].kind != TileForm::Buffer)
-        return op.emitOpError("passes on something else than carried tiles");
+  if (op.getNumResults()) {
+    auto carried = branchYield(op.elseBlock()).getOperands();
+    if (!llvm::all_of(carried, isCarried))
+      carried = branchYield(op.thenBlock()).getOperands();
+    if (!llvm::all_of(carried, isCarried))
+      return op.emitOpError("passes on something else than carried tiles");
+    for (Value v : carried)
       targets.push_back(forms[v].memory);
-    }
+  }
   auto made =
       make<scf::IfOp>(TypeRange(), scalars.lookupOrDefault(op.getCondition()),
                       /*withElse=*/op.elseBlock() != nullptr);

@@ -177,6 +177,23 @@ TEST_P(KernelTest, StridesInAndOut) {
   EXPECT_NEAR(o[2], (6 * a + 8 * b) / (a + b), 1e-5);
 }
 
+TEST_P(KernelTest, MasksOfInequality) {
+  // The canonicaliser turns the skip of tiles round: "nobody sees" comes first.
+  Kernel kernel = compile("attention f(q, k, v) { kappa = exp(dot(q, k)); "
+                          "mask = i != j }");
+  const int64_t n = 150; // three tiles of keys
+  std::vector<float> q(n, 0.0f), v(n), o(n);
+  double sum = 0;
+  for (int64_t j = 0; j < n; ++j)
+    sum += v[j] = j % 7;
+  kernel({{"q", {q.data(), {n, 1}}},
+          {"k", {q.data(), {n, 1}}},
+          {"v", {v.data(), {n, 1}}}},
+         {{"o", {o.data(), {n, 1}}}});
+  for (int64_t i = 0; i < n; ++i) // the mean of all others
+    EXPECT_NEAR(o[i], (sum - v[i]) / (n - 1), 1e-5) << i;
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, KernelTest,
                          ::testing::Values("reference", "cpu"),
                          [](const auto &info) {
@@ -202,6 +219,23 @@ TEST(CompilerTest, Options) {
 }
 
 TEST(CompilerTest, ErrorsHaveTheirPlace) {
+  try {
+    Compiler().compile("attention f(q, k, v) {\n  kappa = exp(dot(q, x))\n}",
+                       {}, "k.attn");
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_EQ(error.file(), "k.attn");
+    EXPECT_EQ(error.line(), 2);
+    EXPECT_EQ(error.column(), 22);
+  }
+  try {
+    Compiler().compile("attention f(q, k, v) { kappa = dot(q, k) }");
+    FAIL();
+  } catch (const Error &error) { // a diagnostic of a pass
+    EXPECT_EQ(error.file(), "<text>");
+    EXPECT_EQ(error.line(), 1);
+    EXPECT_EQ(error.column(), 32);
+  }
   EXPECT_EQ(errorOf("attention f(q, k, v) {\n  kappa = exp(dot(q, x))\n}")
                 .substr(0, 20),
             "k.attn:2:22: error: ");

@@ -13,12 +13,12 @@
 using namespace attn;
 using runtime::Cache;
 
-static Cache open(const std::string &given) {
-  Cache cache(Cache::folderFor(given));
-  if (!cache)
+static std::string folderOf(const std::string &given) {
+  std::string folder = Cache::folderFor(given);
+  if (folder.empty())
     throw Error("the cache is off: ATTN_CACHE=off, or no folder for it is "
                 "known; set ATTN_CACHE_DIR");
-  return cache;
+  return folder;
 }
 
 static std::string ago(std::time_t then) {
@@ -33,7 +33,7 @@ static std::string ago(std::time_t then) {
 }
 
 static int list(const std::string &folder) {
-  Cache cache = open(folder);
+  Cache cache(folderOf(folder));
   std::vector<Cache::Entry> entries = cache.list();
   int64_t total = 0;
   if (!entries.empty())
@@ -48,7 +48,7 @@ static int list(const std::string &folder) {
 }
 
 static int clear(const std::string &folder) {
-  Cache cache = open(folder);
+  Cache cache(folderOf(folder));
   size_t count = cache.clear();
   fmt::print("{}: {} entries removed\n", cache.folder(), count);
   return 0;
