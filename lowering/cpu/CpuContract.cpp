@@ -63,13 +63,17 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
       store(point, before ? make<arith::AddFOp>(before, sum).getResult() : sum);
     }
   };
-  int64_t whole = extentX / level.rowBlock * level.rowBlock;
-  Value end = limitX ? limitX : index(whole);
-  if (whole)
-    loop(index(0), end, level.rowBlock,
-         [&](Value x0) { block(x0, level.rowBlock); });
-  if (extentX > whole)
-    block(index(whole), extentX - whole);
+  // Blocks of at most rowBlock rows, as equal as can be: a last block of one
+  // row would wait for its own sums.
+  int64_t blocks = llvm::divideCeil(extentX, level.rowBlock);
+  int64_t low = extentX / blocks, taller = extentX % blocks;
+  int64_t middle = taller * (low + 1);
+  Value end = limitX ? limitX : index(extentX);
+  if (middle)
+    loop(index(0), min(end, index(middle)), low + 1,
+         [&](Value x0) { block(x0, low + 1); });
+  if (middle < extentX)
+    loop(index(middle), end, low, [&](Value x0) { block(x0, low); });
 }
 
 /// Whether every entry of the rows that exist is finite: 0 * x is 0 then.

@@ -55,8 +55,8 @@ int64_t chooseTileK(const CpuLevel &level, int64_t valueLength) {
   if (bytes <= 0 || bytes % 64 != 0)
     return tileK;
   int64_t sets = 64 / std::gcd(bytes / 64, int64_t(64));
-  while (tileK > 16 && tileK > 4 * sets)
-    tileK /= 2;
+  while (tileK > 16 && tileK > 4 * sets) // in whole register blocks
+    tileK = tileK / 2 / level.rowBlock * level.rowBlock;
   return tileK;
 }
 
