@@ -106,6 +106,26 @@ TEST_F(AheadOfTimeErrors, TheRightCallIsRight) {
   EXPECT_EQ(mass[B * Hq * Nq], -77);
 }
 
+/// An extent of 1 says the same as one array repeated.
+TEST_F(AheadOfTimeErrors, ExtentsOfOneBroadcast) {
+  for (int n = 0; n < 1000; ++n) {
+    q[n] = std::sin(n);
+    k[n] = std::cos(n % (Nk * D));
+    v[n] = std::sin(n % (Hk * Nk * E) + 0.5f);
+  }
+  std::fill_n(b, Hq, 0.25f);
+  ASSERT_EQ(c->run(), 0);
+  std::vector<float> first(o, o + 1000);
+  EXPECT_NE(first[0], first[E]);
+  std::fill_n(o, 1000, -77.0f);
+  c->set("k", {k, {1, 1, Nk, D}});
+  c->set("v", {v, {1, Hk, Nk, E}});
+  c->set("b", {b, {1}});
+  c->set("ids", {ids, Type::i64, {1, Nk}});
+  ASSERT_EQ(c->run(), 0);
+  EXPECT_EQ(0, std::memcmp(first.data(), o, sizeof o));
+}
+
 TEST_F(AheadOfTimeErrors, NullAndAlignment) {
   c->set("k", {static_cast<float *>(nullptr), {B, Hk, Nk, D}});
   expectError(CError::Null, "k", "null");

@@ -29,6 +29,15 @@ struct Case {
   std::vector<int64_t> keyLengths = {}, queryLengths = {}, offsets = {};
 };
 
+constexpr const char *kAllResults =
+    "attention all_results(q, k, v) { kappa = exp(dot(q, k)); mask = causal\n"
+    "return o, mass, lse, max, argmax, entropy, weights }";
+
+/// For the names of the tests.
+void PrintTo(const Case &c, std::ostream *stream) {
+  *stream << c.shape.toString();
+}
+
 constexpr const char *kUnitRows =
     "attention unit_rows(q, k, v; b[head] > 0) { q = unit(q); k = unit(k)\n"
     "kappa = (dot(q, k) + 1)^2 / (sqdist(q, k) + b); return o, mass }";
@@ -96,6 +105,8 @@ protected:
         count *= extent;
       memory[n].assign(count + 1, -77); // and one that nobody may touch
       outputs.push_back({results[n], Tensor(memory[n].data(), shape)});
+      if (results[n] == "argmax")
+        outputs.back().tensor.type = Type::i32;
     }
     return outputs;
   }
@@ -210,6 +221,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"cosformer", {1, 2, 2, 70, 70, 8, 8}},
         Case{kUnitRows, {2, 4, 2, 50, 100, 16, 16}, Layout::Packed, {100, 31}},
         Case{kPerHead, {2, 4, 2, 70, 100, 16, 16}},
+        Case{kAllResults, {2, 2, 1, 70, 80, 8, 8}},
         Case{"softmax", {0, 4, 2, 100, 130, 16, 16}},
         Case{"softmax", {2, 0, 0, 100, 130, 16, 16}},
         Case{"t5", {2, 2, 2, 10, 0, 16, 16}},

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <sstream>
+#include <vector>
 
 using namespace attn;
 using namespace attn::runtime;
@@ -72,10 +74,14 @@ static std::string harmless(std::string text) {
 /// begins with `first`, the others with `rest`; the last one ends with `last`.
 void HeaderWriter::comment(const std::string &text, const std::string &first,
                            const std::string &rest, const std::string &last) {
-  std::istringstream words(harmless(text) + last);
+  std::istringstream stream(harmless(text));
+  std::vector<std::string> words{std::istream_iterator<std::string>(stream),
+                                 std::istream_iterator<std::string>()};
+  if (!words.empty())
+    words.back() += last;
   std::string current = first;
   bool empty = true;
-  for (std::string word; words >> word;) {
+  for (const std::string &word : words) {
     if (!empty && current.size() + 1 + word.size() > 80) {
       out += current + "\n";
       current = rest;
@@ -188,10 +194,10 @@ void HeaderWriter::introduction() {
   line("/* {}: the attention kernel `{}`", file, interface.kernel);
   line(" *");
   comment(
-      fmt::format("Written by attnc {} for {}; do not edit. What attnc adds "
-                  "to your spec is under the Apache License v2.0 with LLVM "
-                  "Exceptions: you may ship this header and the object "
-                  "without conditions.",
+      fmt::format("Written by attnc {}; do not edit. The code needs a "
+                  "machine of level {}, and does not check that. What attnc "
+                  "adds to your spec is under the Apache License v2.0 with "
+                  "LLVM Exceptions.",
                   ATTN_VERSION, level));
   line(" * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception");
   meaning();
