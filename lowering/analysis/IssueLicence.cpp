@@ -7,6 +7,7 @@
 
 #include "lowering/Passes.h"
 
+#include "lowering/analysis/Defined.h"
 #include "lowering/analysis/ExpressionText.h"
 #include "lowering/analysis/Gauge.h"
 #include "lowering/analysis/Sign.h"
@@ -22,9 +23,8 @@ namespace attn {
 using namespace mlir;
 using namespace attn;
 
-/// Powers and logarithms must be of what they are defined for.
-static LogicalResult verifyDomains(AttentionOp attention,
-                                   ValueRangeAnalysis &ranges) {
+LogicalResult attn::verifyDomains(AttentionOp attention,
+                                  ValueRangeAnalysis &ranges) {
   WalkResult result = attention.walk([&](Operation *op) {
     if (auto power = dyn_cast<math::PowFOp>(op)) {
       Value base = power.getLhs();

@@ -39,6 +39,32 @@ double PointEvaluator::kappa(AttentionOp op, Row q, Row k) {
   return scalar(body.getTerminator()->getOperand(0));
 }
 
+PointEvaluator::Row PointEvaluator::mapped(AttentionOp op, unsigned role,
+                                           Row input, int64_t position) {
+  clear();
+  plainLength = input.size();
+  positions[role == 0 ? Position::I : Position::J] =
+      static_cast<double>(position);
+  Region &map = role == 0 ? op.getQueryMap() : op.getKeyMap();
+  if (map.empty())
+    return input;
+  setRow(map.getArgument(0), std::move(input));
+  run(map.front());
+  return row(map.front().getTerminator()->getOperand(0));
+}
+
+double PointEvaluator::mappedKappa(AttentionOp op, Row q, Row k, int64_t i,
+                                   int64_t j) {
+  clear();
+  positions[Position::I] = static_cast<double>(i);
+  positions[Position::J] = static_cast<double>(j);
+  setRow(op.getKappa().getArgument(0), std::move(q));
+  setRow(op.getKappa().getArgument(1), std::move(k));
+  Block &body = op.getKappa().front();
+  run(body);
+  return scalar(body.getTerminator()->getOperand(0));
+}
+
 void PointEvaluator::run(Block &block) {
   for (Operation &op : block.without_terminator()) {
     if (op.getNumResults() != 1)
@@ -95,6 +121,10 @@ double PointEvaluator::parameter(Value memory, std::vector<int64_t> indices) {
     x = range.lo + std::fabs(x);
   if (range.hi < Interval::kInfinity)
     x = std::max(range.lo, range.hi - std::fabs(x));
+  if (atBounds && (range.contains(range.lo) || range.contains(range.hi))) {
+    tookBound = true;
+    return entry->second = range.contains(range.lo) ? range.lo : range.hi;
+  }
   if (declaration && declaration.getInteger())
     x = std::round(x + (range.lo > 0 ? 0.5 : 0.0));
   return entry->second = x;
@@ -249,6 +279,28 @@ double PointEvaluator::compute(Operation *op) {
       .Case([&](math::FloorOp) { return std::floor(in(0)); })
       .Case([&](math::CopySignOp) { return std::copysign(in(0), in(1)); })
       .Default([](Operation *) { return std::nan(""); });
+}
+
+int attn::affordableTries(AttentionOp op) {
+  constexpr int64_t longest = 4096, entries = 1 << 16;
+  constexpr int64_t most = 48, least = 4, operations = 100000;
+  auto lengthOf = [](Value row) {
+    return cast<RowType>(row.getType()).getLength();
+  };
+  int64_t size = 1;
+  bool fits = true;
+  op.walk([&](Operation *inner) {
+    ++size;
+    for (Value result : inner->getResults())
+      if (isa<RowType>(result.getType()))
+        fits &= lengthOf(result) <= longest;
+    if (auto project = dyn_cast<ProjectOp>(inner))
+      if (lengthOf(project.getRow()) > 0 && lengthOf(project.getResult()) > 0)
+        fits &= lengthOf(project.getRow()) * lengthOf(project.getResult()) <=
+                entries;
+  });
+  return fits ? static_cast<int>(std::clamp(operations / size, least, most))
+              : 0;
 }
 
 //===----------------------------------------------------------------------===//

@@ -32,6 +32,10 @@ public:
 
   /// kappa of `op` at the input rows q and k; NaN where it is undefined.
   double kappa(AttentionOp op, Row q, Row k);
+  /// The row that f_Q (role 0) or f_K makes of an input row at that position.
+  Row mapped(AttentionOp op, unsigned role, Row input, int64_t position);
+  /// kappa at rows as f_Q and f_K give them, at those positions.
+  double mappedKappa(AttentionOp op, Row q, Row k, int64_t i, int64_t j);
   /// Any scalar that the last evaluation met.
   double scalar(mlir::Value value);
   const Row &row(mlir::Value value);
@@ -47,6 +51,10 @@ public:
     rows.clear();
     magnitude = 0;
   }
+  /// Whether parameters take the value of a closed bound.
+  void setAtBounds(bool on) { atBounds = on; }
+  /// Whether one did.
+  bool usedBounds() const { return tookBound; }
   /// The largest magnitude met: what rounding errors are measured against.
   double largest() const { return magnitude; }
 
@@ -64,7 +72,12 @@ private:
   std::map<Position, double> positions;
   size_t plainLength = 2; ///< of rows of unknown length
   double magnitude = 0;
+  bool atBounds = false, tookBound = false;
 };
+
+/// How often to evaluate kappa, a probe and not a benchmark: never where rows
+/// are longer than a proof should look at, seldom where the kernel is large.
+int affordableTries(AttentionOp op);
 
 } // namespace attn
 

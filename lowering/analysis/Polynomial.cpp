@@ -134,23 +134,32 @@ std::vector<Polynomial> Polynomial::inPowersOf(unsigned atom) const {
 // Squares
 //===----------------------------------------------------------------------===//
 
-static std::optional<Rational> squareRoot(const Rational &x) {
+static std::optional<Rational> nthRoot(const Rational &x, unsigned degree) {
+  auto raised = [&](const llvm::DynamicAPInt &n) {
+    llvm::DynamicAPInt result(1);
+    for (unsigned k = 0; k < degree; ++k)
+      result *= n;
+    return result;
+  };
   auto root =
-      [](const llvm::DynamicAPInt &n) -> std::optional<llvm::DynamicAPInt> {
+      [&](const llvm::DynamicAPInt &n) -> std::optional<llvm::DynamicAPInt> {
     llvm::DynamicAPInt low(0), high(1);
-    while (high * high < n)
+    while (raised(high) < n)
       high *= 2;
     while (low < high) {
       llvm::DynamicAPInt middle = (low + high) / 2;
-      if (middle * middle < n)
+      if (raised(middle) < n)
         low = middle + 1;
       else
         high = middle;
     }
-    return low * low == n ? std::optional(low) : std::nullopt;
+    return raised(low) == n ? std::optional(low) : std::nullopt;
   };
-  if (x.sign() < 0)
-    return std::nullopt;
+  if (x.sign() < 0) {
+    std::optional<Rational> positive =
+        degree % 2 != 0 ? nthRoot(-x, degree) : std::nullopt;
+    return positive ? std::optional(-*positive) : std::nullopt;
+  }
   auto n = root(x.numerator()), d = root(x.denominator());
   return n && d ? std::optional(Rational(*n, *d)) : std::nullopt;
 }
@@ -174,37 +183,54 @@ static Polynomial::Terms::const_iterator leadOf(const Polynomial &p) {
   return std::max_element(p.terms().begin(), p.terms().end(), weigh);
 }
 
-std::optional<Polynomial> attn::squareRoot(const Polynomial &p) {
+std::optional<Polynomial> attn::nthRoot(const Polynomial &p, unsigned n) {
+  constexpr size_t mostTerms = 8; // of a root that is worth raising
   if (p.isZero())
     return p;
   auto single = [](const Monomial &monomial, const Rational &coefficient) {
     Polynomial result = Polynomial::constant(coefficient);
     for (auto [atom, power] : monomial)
-      for (unsigned n = 0; n < power; ++n)
+      for (unsigned k = 0; k < power; ++k)
         result = result * Polynomial::atom(atom);
     return result;
   };
+  auto raised = [](const Polynomial &x, unsigned times) {
+    Polynomial result = Polynomial::constant(Rational(1));
+    for (unsigned k = 0; k < times; ++k)
+      result = result * x;
+    return result;
+  };
   auto lead = leadOf(p);
-  Monomial half = lead->first;
-  for (auto &factor : half) {
-    if (factor.second % 2 != 0)
+  Monomial first = lead->first;
+  for (auto &factor : first) {
+    if (factor.second % n != 0)
       return std::nullopt;
-    factor.second /= 2;
+    factor.second /= n;
   }
-  std::optional<Rational> first = ::squareRoot(lead->second);
-  if (!first)
+  std::optional<Rational> coefficient = ::nthRoot(lead->second, n);
+  if (!coefficient)
     return std::nullopt;
-  Polynomial root = single(half, *first), rest = p - root * root;
-  Rational twice = *first + *first;
+  Polynomial root = single(first, *coefficient), rest = p - raised(root, n);
+  // The next term t of the root: n * lead^(n - 1) * t leads the rest.
+  Polynomial slope =
+      raised(root, n - 1).scaled(Rational(static_cast<int64_t>(n)));
+  auto [slopeMonomial, slopeCoefficient] = *slope.terms().begin();
   // Each step settles the leading term of the rest; the order is well-founded.
   for (size_t step = 0; !rest.isZero(); ++step) {
     auto next = leadOf(rest);
-    std::optional<Monomial> quotient = over(next->first, half);
+    std::optional<Monomial> quotient = over(next->first, slopeMonomial);
     if (!quotient || step > p.terms().size())
       return std::nullopt;
-    Polynomial term = single(*quotient, next->second / twice);
-    rest = rest - term * (root + root + term);
+    Polynomial term = single(*quotient, next->second / slopeCoefficient);
+    if (n == 2) { // what a higher power does not offer as cheaply
+      rest = rest - term * (root + root + term);
+      root = root + term;
+      continue;
+    }
     root = root + term;
+    if (root.terms().size() > mostTerms)
+      return std::nullopt;
+    rest = p - raised(root, n);
   }
   return root;
 }

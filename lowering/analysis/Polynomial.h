@@ -54,8 +54,12 @@ Polynomial operator+(const Polynomial &a, const Polynomial &b);
 Polynomial operator-(const Polynomial &a, const Polynomial &b);
 Polynomial operator*(const Polynomial &a, const Polynomial &b);
 
-/// A q with q^2 = p, if there is one with rational coefficients.
-std::optional<Polynomial> squareRoot(const Polynomial &p);
+/// A q with q^n = p, if there is one with rational coefficients; n >= 2. For
+/// even n, of q and -q the one with a positive leading coefficient.
+std::optional<Polynomial> nthRoot(const Polynomial &p, unsigned n);
+inline std::optional<Polynomial> squareRoot(const Polynomial &p) {
+  return nthRoot(p, 2);
+}
 
 /// What is known of a polynomial's sign, from the ranges of its atoms.
 /// Everything returned is proven; the rules are: signs of the terms; one

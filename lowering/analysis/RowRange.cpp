@@ -59,7 +59,23 @@ RowRange ValueRangeAnalysis::computeRow(Value value) {
   auto type = cast<RowType>(value.getType());
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Value mapped = mappedRowOfArgument(argument);
-    return mapped ? row(mapped) : RowRange();
+    RowRange result = mapped ? row(mapped) : RowRange();
+    auto attention =
+        dyn_cast_or_null<AttentionOp>(argument.getOwner()->getParentOp());
+    if (!attention || argument.getOwner()->getParent() != &attention.getKappa())
+      return result;
+    if (assumed.oneSet) {
+      Value other = mappedRowOfArgument(
+          attention.getKappa().getArgument(1 - argument.getArgNumber()));
+      RowRange partner = other ? row(other) : RowRange();
+      result = {hull(result.coordinate, partner.coordinate),
+                hull(result.sqnorm, partner.sqnorm)};
+    }
+    double r = assumed.radius;
+    if (r < Interval::kInfinity)
+      result = {intersect(result.coordinate, Interval::closed(-r, r)),
+                intersect(result.sqnorm, Interval::closed(0, r * r))};
+    return result;
   }
   Operation *op = value.getDefiningOp();
   auto in = [&](unsigned n) { return row(op->getOperand(n)); };
@@ -135,6 +151,13 @@ static Value computedRow(Value row) {
   return row;
 }
 
+Interval attn::dotRange(const RowRange &a, const RowRange &b,
+                        const Interval &length) {
+  Interval norms = sqrt(a.sqnorm * b.sqnorm);
+  return intersect(a.coordinate * b.coordinate * length,
+                   Interval{-norms.hi, norms.hi, norms.hiOpen, norms.hiOpen});
+}
+
 static Interval dotRange(ValueRangeAnalysis &ranges, Value lhs, Value rhs,
                          int depth) {
   RowRange a = ranges.row(lhs), b = ranges.row(rhs);
@@ -142,12 +165,7 @@ static Interval dotRange(ValueRangeAnalysis &ranges, Value lhs, Value rhs,
   rhs = computedRow(rhs);
   if (lhs == rhs)
     return a.sqnorm;
-  Interval bySum =
-      a.coordinate * b.coordinate * lengthOf(cast<RowType>(lhs.getType()));
-  // Cauchy and Schwarz.
-  Interval norms = sqrt(a.sqnorm * b.sqnorm);
-  Interval byNorm = {-norms.hi, norms.hi, norms.hiOpen, norms.hiOpen};
-  Interval range = intersect(bySum, byNorm);
+  Interval range = attn::dotRange(a, b, lengthOf(cast<RowType>(lhs.getType())));
   if (depth == 0)
     return range;
   // Tensor powers and products are made for these identities.

@@ -102,30 +102,6 @@ static std::string assumptionsOf(Value root) {
 // No: a counterexample
 //===----------------------------------------------------------------------===//
 
-/// How often to evaluate kappa, a probe and not a benchmark: never where rows
-/// are longer than a proof should look at, seldom where the kernel is large.
-static int affordableTries(AttentionOp op) {
-  constexpr int64_t longest = 4096, entries = 1 << 16;
-  constexpr int64_t most = 48, least = 4, operations = 100000;
-  auto lengthOf = [](Value row) {
-    return cast<RowType>(row.getType()).getLength();
-  };
-  int64_t size = 1;
-  bool fits = true;
-  op.walk([&](Operation *inner) {
-    ++size;
-    for (Value result : inner->getResults())
-      if (isa<RowType>(result.getType()))
-        fits &= lengthOf(result) <= longest;
-    if (auto project = dyn_cast<ProjectOp>(inner))
-      if (lengthOf(project.getRow()) > 0 && lengthOf(project.getResult()) > 0)
-        fits &= lengthOf(project.getRow()) * lengthOf(project.getResult()) <=
-                entries;
-  });
-  return fits ? static_cast<int>(std::clamp(operations / size, least, most))
-              : 0;
-}
-
 /// Evaluates kappa at opposite, random and equal rows; text if it is negative
 /// by more than rounding.
 static std::string findCounterexample(AttentionOp op, Value culprit) {

@@ -272,9 +272,17 @@ Interval ValueRangeAnalysis::computeScalar(Value value) {
   return llvm::TypeSwitch<Operation *, Interval>(op)
       .Case([&](arith::ConstantOp c) { return constantRange(c); })
       .Case([&](memref::LoadOp load) {
-        return declaredRange(declarationOf(load.getMemRef()));
+        Interval declared = declaredRange(declarationOf(load.getMemRef()));
+        auto given = assumed.parameters.find(load.getMemRef());
+        return given == assumed.parameters.end()
+                   ? declared
+                   : intersect(declared, given->second);
       })
-      .Case([&](IndexOp index) { return positionRange(index.getPosition()); })
+      .Case([&](IndexOp index) {
+        return assumed.oneSet && index.getPosition() == Position::J
+                   ? Interval::all()
+                   : positionRange(index.getPosition());
+      })
       .Case([&](DimOp dim) { return lengthOf(dim.getRow().getType()); })
       .Case([&](memref::DimOp extent) { return extentRange(extent); })
       .Case([&](DotOp dot) { return dotRange(*this, dot); })

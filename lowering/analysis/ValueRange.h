@@ -33,6 +33,20 @@ struct RowRange {
 /// other than by adding to it.
 class ValueRangeAnalysis {
 public:
+  /// What is taken for granted beside the declarations.
+  struct Assumptions {
+    /// Rows and positions of both roles are drawn from one set, as a kernel of
+    /// two points of one set has it.
+    bool oneSet = false;
+    /// Rows have at most this norm as they stand in kappa.
+    double radius = Interval::kInfinity;
+    /// Values of parameters, by their memory.
+    llvm::DenseMap<mlir::Value, Interval> parameters;
+  };
+  ValueRangeAnalysis() = default;
+  explicit ValueRangeAnalysis(Assumptions assumed)
+      : assumed(std::move(assumed)) {}
+
   /// Of an f32, an integer, an index or an i1 (0 or 1).
   Interval scalar(mlir::Value value);
   /// Of an !attn.row.
@@ -45,6 +59,7 @@ private:
   Interval computeScalar(mlir::Value value);
   RowRange computeRow(mlir::Value value);
 
+  Assumptions assumed;
   llvm::DenseMap<mlir::Value, RowRange> facts; ///< a scalar uses `coordinate`
   /// Operations that may still be expanded into polynomials: kernels made by
   /// programs have more sums than are worth it.
@@ -54,6 +69,8 @@ private:
 /// The number of coordinates: known, or at least 1.
 Interval lengthOf(RowType row);
 Interval dotRange(ValueRangeAnalysis &ranges, DotOp op);
+/// Of two rows of that length: by coordinates, and by Cauchy and Schwarz.
+Interval dotRange(const RowRange &a, const RowRange &b, const Interval &length);
 Interval sqdistRange(ValueRangeAnalysis &ranges, SqDistOp op);
 
 } // namespace attn
