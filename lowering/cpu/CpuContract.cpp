@@ -116,15 +116,20 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
   TileType laneType = typeOf(lanes), scalarType = typeOf(broadcasts);
   const TileForm view = forms[broadcasts];
   if (!hasLanes(result) || result.rank() != 2 || laneType.rank() != 2 ||
-      hasLanes(scalarType) || view.kind != TileForm::View)
+      hasLanes(scalarType) || !scalarType.has('k') ||
+      view.kind != TileForm::View)
     return op.emitOpError("contracts something else than lanes of queries with "
                           "rows in memory");
   char x = other(result), c = other(laneType);
   Value laneMemory = materialize(lanes);
   bool xIsRow = scalarType.getAxes()[0] == x;
-  Scalars s{view.memory, view.stride, xIsRow, view.rows};
-  Value limitC = c == 'k' ? view.rows : index(laneType.size(c));
-  Value limitX = x == 'k' ? view.rows : Value();
+  // All keys of the tile, or those that exist.
+  struct Limits {
+    Value c, x, rows;
+  };
+  Limits whole{index(laneType.size(c)), Value(), Value()}, existing = whole;
+  existing.rows = view.rows;
+  (c == 'k' ? existing.c : existing.x) = view.rows;
 
   Tree accTree = treeOf(op.getAcc());
   Value target;
@@ -143,21 +148,25 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     storeVector(v, target,
                 {panelIn(target, p.panel), p.x, index(p.vector * level.lanes)});
   };
-  auto nest = [&](const Tree &tree, Accumulate accumulate, bool unroll) {
+  auto nest = [&](const Tree &tree, const Limits &limits, Accumulate accumulate,
+                  bool unroll) {
+    Scalars s{view.memory, view.stride, xIsRow, limits.rows};
     forPanels([&](Value panel) {
       preload(tree, panel);
-      contractPanel(laneMemory, panel, limitC, limitX, result.size(x), s,
+      contractPanel(laneMemory, panel, limits.c, limits.x, result.size(x), s,
                     initial, store, accumulate, unroll);
       preloaded.clear();
     });
   };
+  auto multiplyAdd = [&](Value acc, Value l, Value scalar, Value,
+                         const Point &) { return fma(scalar, l, acc); };
+  // Nearly all tiles are whole: their loops have constant bounds.
   auto plain = [&] {
-    nest(
-        accTree,
-        [&](Value acc, Value l, Value scalar, Value, const Point &) {
-          return fma(scalar, l, acc);
-        },
-        /*unroll=*/true);
+    Value isWhole = make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows,
+                                        index(scalarType.size('k')));
+    ifThenElse(
+        isWhole, [&] { nest(accTree, whole, multiplyAdd, /*unroll=*/true); },
+        [&] { nest(accTree, existing, multiplyAdd, /*unroll=*/false); });
   };
   if (!op.getEdge()) {
     plain();
@@ -181,7 +190,7 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
         [&] {
           Tree tree = treeOf({op.getAcc(), op.getKeep()});
           nest(
-              tree,
+              tree, existing,
               [&](Value acc, Value l, Value scalar, Value row,
                   const Point &p) -> Value {
                 Value keep = at(op.getKeep(), {p.panel, p.vector, row});

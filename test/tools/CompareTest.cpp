@@ -14,7 +14,7 @@
 
 using namespace attn;
 
-static const double inf = std::numeric_limits<double>::infinity();
+static const double infinity = std::numeric_limits<double>::infinity();
 
 static Array reals(std::initializer_list<double> values) {
   Array array(Type::f64, {static_cast<int64_t>(values.size())});
@@ -53,8 +53,8 @@ TEST(Compare, LseIsAbsoluteBelowOne) {
 }
 
 TEST(Compare, EmptyRowsMustAgree) {
-  EXPECT_EQ(ratio("lse", {-INFINITY}, {-inf}), 0);
-  EXPECT_GT(ratio("lse", {0}, {-inf}), 1);
+  EXPECT_EQ(ratio("lse", {-INFINITY}, {-infinity}), 0);
+  EXPECT_GT(ratio("lse", {0}, {-infinity}), 1);
   EXPECT_GT(ratio("lse", {-INFINITY}, {0}), 1);
   EXPECT_GT(ratio("mass", {1e-20f}, {0}), 1);
 }
