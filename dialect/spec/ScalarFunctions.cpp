@@ -82,13 +82,17 @@ NodeId Arithmetic::function(const std::string &name,
     return positivePart();
   if (name == "elu") { // max(x, 0) + expm1(min(x, 0))
     NodeId below = numeric(NodeOp::Min, toReal(a, place), zero, "min", place);
-    return add(positivePart(), realFunction(NodeOp::Expm1, below, place));
+    NodeId tail = realFunction(NodeOp::Expm1, below, place);
+    NodeId above = positivePart();
+    return add(above, tail);
   }
   if (name == "softplus") { // max(x, 0) + log1p(exp(-|x|))
     NodeId size = realFunction(NodeOp::Abs, a, place);
     NodeId e =
         realFunction(NodeOp::Exp, unary(Operator::Minus, size, place), place);
-    return add(positivePart(), realFunction(NodeOp::Log1p, e, place));
+    NodeId tail = realFunction(NodeOp::Log1p, e, place);
+    NodeId above = positivePart();
+    return add(above, tail);
   }
   if (name == "sigmoid") { // 1 / (1 + exp(-x))
     NodeId minus = unary(Operator::Minus, toReal(a, place), place);

@@ -49,7 +49,7 @@ unsigned Magnitudes::of(Value v) {
   unsigned bits = kOutside;
   llvm::APInt constant;
   if (matchPattern(v, m_ConstantInt(&constant))) {
-    bits = constant.abs().ceilLogBase2();
+    bits = constant.isZero() ? 0 : constant.abs().ceilLogBase2();
   } else if (auto argument = dyn_cast<BlockArgument>(v)) {
     // Inside a map, an element of the tile that it takes.
     if (auto map = dyn_cast<tile::MapOp>(argument.getOwner()->getParentOp()))

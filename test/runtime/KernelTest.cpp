@@ -53,6 +53,25 @@ TEST_P(KernelTest, ComputesAWeightedMean) {
   EXPECT_NEAR(mass[0], e + 1, 1e-5);
 }
 
+TEST_P(KernelTest, ProductsOfPositionsAreExact) {
+  // Keys j with |i^2 - j^2| < i, at i = 69999 where i^2 exceeds 32 bits: j = i
+  // alone, as (i - 1)^2 = i^2 - 2 i + 1.
+  Kernel kernel =
+      compile("attention f(q, k, v) { kappa = exp(-(i - j)^2 / nk)\n"
+              "mask = abs(i * i - j * j) < i; return o, mass }");
+  constexpr int64_t keys = 70000;
+  std::vector<float> k(keys, 1), v(keys);
+  for (int64_t j = 0; j < keys; ++j)
+    v[j] = static_cast<float>(j);
+  float q[] = {1}, o[1], mass[1];
+  kernel({{"q", {q, {1, 1}}},
+          {"k", {k.data(), {keys, 1}}},
+          {"v", {v.data(), {keys, 1}}}},
+         {{"o", {o, {1, 1}}}, {"mass", {mass, {1}}}});
+  EXPECT_EQ(mass[0], 1);
+  EXPECT_EQ(o[0], 69999);
+}
+
 TEST_P(KernelTest, ManyThreadsAndManySizes) {
   Kernel kernel = compile(
       "attention f(q, k, v; s) { kappa = exp(s * dot(q, k)); mask = causal }");
@@ -243,6 +262,23 @@ TEST(CompilerTest, ErrorsHaveTheirPlace) {
   EXPECT_NE(errorOf("attention f(q, k, v) { kappa = dot(q, k) }")
                 .find("allow signed"),
             std::string::npos);
+}
+
+TEST(CompilerTest, IntegersBeyond64Bits) {
+  Kernel kernel = Compiler().compile(
+      "attention f(q, k, v) { kappa = 1; mask = i * j * i > 0 }", {}, "k.attn");
+  float x[] = {1}, o[1];
+  Tensor row(x, {1, 1});
+  try {
+    kernel({{"q", row}, {"k", row}, {"v", row}}, {{"o", {o, {1, 1}}}});
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("k.attn:1:42: error: an integer of this kernel may "
+                        "exceed 64 bits"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(CompilerTest, SpecsAreChosenByName) {
