@@ -19,8 +19,8 @@ using namespace attn;
 // of keys that any of its queries sees.
 static const CpuLevel levels[] = {
     {"x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64},
-    {"x86-64-v3", "x86-64-v3", "", 8, 2, 6, 4, 2, 60},
-    {"x86-64-v2", "x86-64-v2", "", 4, 2, 6, 1, 4, 60},
+    {"x86-64-v3", "x86-64-v3", "", 8, 2, 6, 4, 8, 60},
+    {"x86-64-v2", "x86-64-v2", "", 4, 2, 6, 1, 8, 60},
 };
 
 llvm::ArrayRef<CpuLevel> attn::cpuLevels() { return levels; }

@@ -94,15 +94,6 @@ void CpuEmitter::loop(Value lo, Value hi, int64_t step,
   });
 }
 
-void CpuEmitter::forPanels(function_ref<void(Value)> body) {
-  if (currentPanel)
-    return body(currentPanel);
-  if (panels == 1)
-    return body(index(0));
-  // A kernel that never reads a query row has not counted its panels.
-  loop(index(0), panelCount ? panelCount : index(panels), 1, body);
-}
-
 void CpuEmitter::ifThenElse(Value condition, function_ref<void()> then,
                             function_ref<void()> otherwise) {
   auto op = make<scf::IfOp>(TypeRange(), condition,
@@ -149,26 +140,6 @@ Value CpuEmitter::allocate(TileType type, Value v) {
   if (local)
     localBuffers.insert(memory);
   return memory;
-}
-
-/// Copies a buffer; rank-2 buffers panel by panel.
-void CpuEmitter::copy(TileType type, Value from, Value to) {
-  if (from == to)
-    return;
-  Type element = type.getElementType();
-  if (type.rank() == 1) {
-    loop(index(0), index(type.getShape()[0]), level.lanes,
-         [&](Value i) { storeVector(loadVector(from, i, element), to, i); });
-    return;
-  }
-  forPanels([&](Value p) {
-    loop(index(0), index(type.size(other(type))), 1, [&](Value x) {
-      for (int64_t v = 0; v < level.panelVectors; ++v) {
-        Values at{p, x, index(v * level.lanes)};
-        storeVector(loadVector(from, at, element), to, at);
-      }
-    });
-  });
 }
 
 /// Whether nothing that is still to come reads what `op` reads, counting
@@ -234,32 +205,6 @@ static bool touchesTiles(Operation &op) {
         return found ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
-}
-
-static bool touchesLanes(Operation &op) {
-  auto hasLanes = [](Type t) {
-    auto type = dyn_cast<TileType>(t);
-    return type && type.has('q');
-  };
-  return llvm::any_of(op.getOperandTypes(), hasLanes) ||
-         llvm::any_of(op.getResultTypes(), hasLanes);
-}
-
-/// One loop over panels around everything that touches lanes: lanes do not mix,
-/// and the scores of a panel are used up before the next panel's are made.
-LogicalResult CpuEmitter::emitPanelByPanel(Block &block) {
-  for (Operation &op : block.without_terminator())
-    if (!touchesLanes(op) && failed(emit(op)))
-      return failure();
-  LogicalResult result = success();
-  forPanels([&](Value panel) {
-    currentPanel = panel;
-    for (Operation &op : block.without_terminator())
-      if (touchesLanes(op) && succeeded(result))
-        result = emit(op);
-    currentPanel = Value();
-  });
-  return result;
 }
 
 LogicalResult CpuEmitter::emitBlock(Block &block) {

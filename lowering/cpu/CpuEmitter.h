@@ -73,16 +73,21 @@ private:
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
   /// A buffer for a tile; for the tile `v` of an innermost block, of one panel.
   mlir::Value allocate(tile::TileType type, mlir::Value v = {});
-  mlir::LogicalResult emitPanelByPanel(mlir::Block &block);
   /// Where the panel lies in a buffer.
   mlir::Value panelIn(mlir::Value memory, mlir::Value panel) {
     return localBuffers.contains(memory) ? index(0) : panel;
   }
-  void copy(tile::TileType type, mlir::Value from, mlir::Value to);
   bool isFinished(mlir::Operation *op, mlir::Operation *root,
                   const llvm::SetVector<mlir::Operation *> &tree);
   mlir::Value reusable(mlir::Value leaf, mlir::Value root,
                        const llvm::SetVector<mlir::Operation *> &tree);
+
+  // CpuPanels.cpp.
+  mlir::LogicalResult emitPanelByPanel(mlir::Block &block);
+  mlir::Value seesAny(tile::MaskOp mask, mlir::Value panel);
+  void copyPanel(tile::TileType type, mlir::Value from, mlir::Value to,
+                 mlir::Value panel);
+  void copy(tile::TileType type, mlir::Value from, mlir::Value to);
 
   // CpuElementwise.cpp: evaluation of deferred operations.
   mlir::Value at(mlir::Value tile, const Point &p);
