@@ -7,6 +7,7 @@
 
 #include "runtime/Compile.h"
 #include "runtime/CodeGen.h"
+#include "runtime/Explanation.h"
 #include "runtime/Import.h"
 #include "runtime/Jit.h"
 #include "runtime/reference/Interpreter.h"
@@ -18,6 +19,7 @@
 #include "lowering/Pipelines.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 #include <chrono>
 
@@ -31,6 +33,12 @@ using namespace mlir;
 
 static void buildLicencePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
+}
+
+/// What is explained is the kernel that runs, equal expressions merged.
+static void buildExplainPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createSimplifyPass());
+  pm.addPass(createCSEPass());
 }
 
 static LogicalResult runPipeline(ModuleOp module,
@@ -63,7 +71,8 @@ void Compilation::check(llvm::function_ref<LogicalResult()> work) {
 
 std::shared_ptr<Compilation> Compilation::parse(std::string_view text,
                                                 std::string_view name,
-                                                std::string_view file) {
+                                                std::string_view file,
+                                                bool acceptSigned) {
   std::shared_ptr<Compilation> self(new Compilation());
   self->text = text;
   self->file = file;
@@ -75,7 +84,8 @@ std::shared_ptr<Compilation> Compilation::parse(std::string_view text,
   self->check([&] { return selectFunction(*self->module, name); });
   self->check([&] { return readSignature(*self->module, self->signature); });
   OwningOpRef<ModuleOp> licensed = self->module->clone();
-  self->check([&] { return runPipeline(*licensed, buildLicencePipeline); });
+  if (!acceptSigned)
+    self->check([&] { return runPipeline(*licensed, buildLicencePipeline); });
   return self;
 }
 
@@ -97,6 +107,34 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
   OwningOpRef<ModuleOp> result = specialisedModule(sizes);
   setTarget(*result, level);
   check([&] { return runPipeline(*result, buildSchedulePipeline); });
+  return result;
+}
+
+Explanation Compilation::explain(const StaticSizes &sizes) {
+  Explanation result;
+  result.module = specialisedModule(sizes);
+  check([&]() -> LogicalResult {
+    if (failed(runPipeline(*result.module, buildExplainPipeline)))
+      return failure();
+    AttentionOp op;
+    result.module->walk([&](AttentionOp found) { op = found; });
+    FailureOr<KernelProofs> proofs = proveKernel(op);
+    if (failed(proofs))
+      return failure();
+    result.proofs = std::move(*proofs);
+    return success();
+  });
+  for (const Proof &proof : result.proofs.proofs) {
+    std::string excerpt;
+    if (proof.verdict != Verdict::Yes && proof.culprit) {
+      DiagnosticText diagnostics(text, file, context);
+      emitRemark(proof.culprit.getLoc()) << "here";
+      excerpt = diagnostics.take();
+      size_t line = excerpt.find('\n');
+      excerpt = line == std::string::npos ? "" : excerpt.substr(line + 1);
+    }
+    result.excerpts.push_back(excerpt);
+  }
   return result;
 }
 

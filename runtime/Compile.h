@@ -34,6 +34,8 @@ enum class Stage { Attn, Scheduled, Loops, Llvm, Asm };
 
 class Compilation;
 
+struct Explanation; // runtime/Explanation.h
+
 /// A kernel at fixed sizes.
 class Specialisation {
 public:
@@ -69,8 +71,12 @@ class Compilation : public std::enable_shared_from_this<Compilation> {
 public:
   /// Parses a text of either kind and issues the licence, so that what cannot
   /// be compiled is refused before there are arrays; throws Error.
-  static std::shared_ptr<Compilation>
-  parse(std::string_view text, std::string_view name, std::string_view file);
+  /// `acceptSigned`: a kernel that may be negative is read all the same, to
+  /// explain it.
+  static std::shared_ptr<Compilation> parse(std::string_view text,
+                                            std::string_view name,
+                                            std::string_view file,
+                                            bool acceptSigned = false);
   ~Compilation();
 
   const Signature &getSignature() const { return signature; }
@@ -91,6 +97,9 @@ public:
   /// lock.
   mlir::OwningOpRef<mlir::ModuleOp>
   specialisedModule(const StaticSizes &sizes, int64_t *outputRow = nullptr);
+  /// Proves everything about the kernel at these sizes; throws Error where it
+  /// is not defined. Use it while holding the lock.
+  Explanation explain(const StaticSizes &sizes);
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex); }
 
 private:

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ExplainProofs.h"
+#include "Facts.h"
 #include "Formula.h"
 #include "Kernels.h"
 #include "Problem.h"
@@ -15,7 +17,8 @@
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fstream>
+#include <sstream>
 
 using namespace attn;
 using namespace attn::runtime;
@@ -27,58 +30,6 @@ struct ExplainOptions {
   Options options;
 };
 
-/// What is said, in order: a name, its value as text, and as JSON where that
-/// differs.
-struct Fact {
-  std::string name, text, json;
-};
-
-class Facts {
-public:
-  void add(const std::string &name, const std::string &text) {
-    facts.push_back({name, text, quote(text)});
-  }
-  void addNumber(const std::string &name, double value,
-                 const std::string &text) {
-    facts.push_back({name, text, fmt::format("{:.15g}", value)});
-  }
-  void addList(const std::string &name, const std::vector<std::string> &items) {
-    std::string json;
-    for (const std::string &item : items)
-      json += (json.empty() ? "" : ", ") + quote(item);
-    facts.push_back(
-        {name, fmt::format("{}", fmt::join(items, ", ")), "[" + json + "]"});
-  }
-  void printText() const {
-    for (const Fact &fact : facts) {
-      std::string label = fact.name;
-      std::replace(label.begin(), label.end(), '_', ' ');
-      fmt::print("{:<14} {}\n", label, fact.text);
-    }
-  }
-  void printJson() const {
-    std::string text;
-    for (const Fact &fact : facts)
-      text += fmt::format("{}\"{}\": {}", text.empty() ? "" : ", ", fact.name,
-                          fact.json);
-    fmt::print("{{{}}}\n", text);
-  }
-
-private:
-  static std::string quote(const std::string &text) {
-    std::string quoted = "\"";
-    for (unsigned char c : text) {
-      if (c == '"' || c == '\\')
-        quoted += '\\';
-      if (c < ' ')
-        quoted += fmt::format("\\u{:04x}", c);
-      else
-        quoted += c;
-    }
-    return quoted + "\"";
-  }
-  std::vector<Fact> facts;
-};
 } // namespace
 
 /// A parameter as it was declared.
@@ -134,21 +85,9 @@ static void addMeaning(Facts &facts, const Signature &signature,
   facts.addList("returns", signature.results);
 }
 
-/// What was proven and decided.
+/// What was decided for the program.
 static void addPlan(Facts &facts, QuadraticOp op, mlir::ModuleOp module) {
-  if (LicenceAttr licence = *op.getLicence()) {
-    auto reason = [](mlir::StringAttr text) {
-      return text ? text.str() : std::string();
-    };
-    facts.add("nonnegative", stringifyVerdict(licence.getNonnegative()).str());
-    facts.add("sign_reason", reason(licence.getSignReason()));
-    facts.add("gauge", stringifyGauge(licence.getGauge()) == "max"
-                           ? "running maximum of the exponent"
-                           : "none");
-    facts.add("gauge_reason", reason(licence.getGaugeReason()));
-  }
   if (ScheduleAttr schedule = *op.getSchedule()) {
-    facts.add("schedule", stringifyOrder(schedule.getOrder()).str());
     facts.addNumber("tile_q", schedule.getTileQ(),
                     fmt::format("{} queries", schedule.getTileQ()));
     facts.addNumber("tile_k", schedule.getTileK(),
@@ -208,12 +147,37 @@ static void addCosts(Facts &facts, const Kernel &kernel,
                         workspace / (1 << 20)));
 }
 
+/// The kernel, and why it is refused, if it is: a kernel that may be negative
+/// is explained all the same.
+static Kernel open(const ExplainOptions &given, std::string &refusal) {
+  try {
+    return Compiler(given.options).compileFile(given.spec, given.specName);
+  } catch (const Error &error) {
+    refusal = error.what();
+  }
+  std::ifstream stream(given.spec, std::ios::binary);
+  std::ostringstream text;
+  if (stream)
+    text << stream.rdbuf();
+  if (text.str().empty())
+    throw Error(refusal);
+  return Kernel(std::make_shared<Kernel::Impl>(
+      Compilation::parse(text.str(), given.specName, given.spec,
+                         /*acceptSigned=*/true),
+      given.options));
+}
+
+/// The length of a row that o_i is made from; D where it is not known.
+static int64_t lengthOr(RowType row, int64_t otherwise) {
+  return row && row.hasStaticLength() ? row.getLength() : otherwise;
+}
+
 static int run(const ExplainOptions &given) {
   if (given.format != "text" && given.format != "json")
     throw UsageError(
         fmt::format("--format {}: 'text' or 'json' is expected", given.format));
-  Kernel kernel =
-      Compiler(given.options).compileFile(given.spec, given.specName);
+  std::string refusal;
+  Kernel kernel = open(given, refusal);
   Kernel::Impl &impl = kernel.getImpl();
   StaticSizes sizes = staticSizes(impl.signature, given.sizes)
                           .value_or(defaultSizes(impl.signature));
@@ -224,11 +188,27 @@ static int run(const ExplainOptions &given) {
     auto guard = compilation.lock();
     mlir::OwningOpRef<mlir::ModuleOp> plain =
         compilation.specialisedModule(sizes);
-    plain->walk([&](AttentionOp op) { addMeaning(facts, impl.signature, op); });
-    mlir::OwningOpRef<mlir::ModuleOp> scheduled =
-        compilation.schedule(sizes, impl.level);
-    scheduled->walk([&](QuadraticOp op) { addPlan(facts, op, *scheduled); });
-    mlir::func::FuncOp function = attentionFunction(*scheduled);
+    ProblemShape shape =
+        given.sizes.shape ? parseShape(*given.sizes.shape) : ProblemShape();
+    shape = fitShape(shape, impl.signature);
+    plain->walk([&](AttentionOp op) {
+      addMeaning(facts, impl.signature, op);
+      shape.D = lengthOr(op.getMappedRow(0), shape.D);
+      shape.Dv = lengthOr(op.getMappedRow(2), shape.Dv);
+    });
+    Explanation explanation = compilation.explain(sizes);
+    addProofs(facts, explanation);
+    bool max =
+        explanation.proofs.of(Property::NeedsMax).verdict == Verdict::Yes;
+    facts.add("gauge", max ? "running maximum of the exponent" : "none");
+    addOrders(facts, explanation, shape, refusal);
+    mlir::OwningOpRef<mlir::ModuleOp> scheduled;
+    if (refusal.empty()) {
+      scheduled = compilation.schedule(sizes, impl.level);
+      scheduled->walk([&](QuadraticOp op) { addPlan(facts, op, *scheduled); });
+    }
+    mlir::func::FuncOp function =
+        attentionFunction(scheduled ? *scheduled : *plain);
     for (unsigned n = 0; n < function.getNumArguments(); ++n) {
       auto argument = function.getArgAttrOfType<ArgAttr>(n, kArgAttrName);
       if (!argument || argument.getKind() != ArgKind::Workspace)
@@ -255,7 +235,7 @@ static int run(const ExplainOptions &given) {
 
 void attn::addExplain(CLI::App &app, Action &action) {
   CLI::App *verb = app.add_subcommand(
-      "explain", "Say how a spec was understood and planned");
+      "explain", "Say what a kernel is, with proofs, and what it costs");
   auto given = std::make_shared<ExplainOptions>();
   verb->add_option("SPEC", given->spec, "a .attn or .mlir file")->required();
   addSizeOptions(*verb, given->sizes);
@@ -267,8 +247,11 @@ void attn::addExplain(CLI::App &app, Action &action) {
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(
-      "With --shape also what a call costs: visible pairs, operations, bytes, "
-      "workspace.\n\nExample:\n"
+      "Properties are yes, no or unproven, with the proof, the counterexample "
+      "or the obstacle; a\n"
+      "condition says for which parameters the answer would be yes. With "
+      "--shape also what a call\n"
+      "costs: visible pairs, operations, bytes, workspace.\n\nExample:\n"
       "  attnc explain examples/yat.attn --shape 1,8,8,2048,2048,64,64");
   verb->callback(
       [given, &action] { action = [given] { return run(*given); }; });
