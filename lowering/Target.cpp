@@ -15,8 +15,8 @@ using namespace attn;
 // panelVectors * rowBlock accumulators, panelVectors operands and one broadcast
 // must leave a register to spare (2 * 6 + 2 + 1 = 15 of 16, 4 * 4 + 4 + 1 of
 // 32): without one, unrolling makes the scheduler spill an accumulator in the
-// inner loop. Few panels: under a mask, a tile of queries computes every tile
-// of keys that any of its queries sees.
+// inner loop. Many panels: keys come from far once a tile of queries, and a
+// mask is looked at panel by panel.
 static const CpuLevel levels[] = {
     {"x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64},
     {"x86-64-v3", "x86-64-v3", "", 8, 2, 6, 4, 8, 60},

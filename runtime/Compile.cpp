@@ -8,6 +8,7 @@
 #include "runtime/Compile.h"
 #include "runtime/Cache.h"
 #include "runtime/CodeGen.h"
+#include "runtime/Explanation.h"
 #include "runtime/Import.h"
 #include "runtime/Jit.h"
 #include "runtime/reference/Interpreter.h"
@@ -20,6 +21,7 @@
 #include "lowering/Pipelines.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
 
 #include <chrono>
 
@@ -33,6 +35,12 @@ using namespace mlir;
 
 static void buildLicencePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
+}
+
+/// What is explained is the kernel that runs, equal expressions merged.
+static void buildExplainPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createSimplifyPass());
+  pm.addPass(createCSEPass());
 }
 
 LogicalResult runtime::runPipeline(ModuleOp module,
@@ -86,10 +94,13 @@ void Compilation::check(llvm::function_ref<LogicalResult()> work) {
     fail(withFile(diagnostics.take(), file), file);
 }
 
-void Compilation::adopt(OwningOpRef<ModuleOp> parsed, std::string_view name) {
+void Compilation::adopt(OwningOpRef<ModuleOp> parsed, std::string_view name,
+                        bool acceptSigned) {
   module = std::move(parsed);
   check([&] { return selectFunction(*module, name); });
   check([&] { return readSignature(*module, signature); });
+  if (acceptSigned)
+    return;
   if (cache) {
     llvm::raw_string_ostream stream(ir);
     module->print(stream);
@@ -124,7 +135,8 @@ std::string Compilation::codeKey(const StaticSizes &sizes,
 
 std::shared_ptr<Compilation>
 Compilation::parse(std::string_view text, std::string_view name,
-                   std::string_view file, std::shared_ptr<const Cache> cache) {
+                   std::string_view file, std::shared_ptr<const Cache> cache,
+                   bool acceptSigned) {
   std::shared_ptr<Compilation> self(new Compilation(std::move(cache)));
   self->text = text;
   self->file = file;
@@ -132,7 +144,7 @@ Compilation::parse(std::string_view text, std::string_view name,
       parseAttention(self->text, self->file, self->context);
   if (!parsed)
     fail(parsed.error, self->file);
-  self->adopt(std::move(parsed.module), name);
+  self->adopt(std::move(parsed.module), name, acceptSigned);
   return self;
 }
 
@@ -152,7 +164,7 @@ Compilation::import(const Spec &given, std::shared_ptr<const Cache> cache) {
   }
   if (error)
     fail(renderError(self->file, self->text, *error), self->file);
-  self->adopt(std::move(imported), {});
+  self->adopt(std::move(imported), {}, /*acceptSigned=*/false);
   return self;
 }
 
@@ -174,6 +186,34 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
   OwningOpRef<ModuleOp> result = specialisedModule(sizes);
   setTarget(*result, level);
   check([&] { return runPipeline(*result, buildSchedulePipeline); });
+  return result;
+}
+
+Explanation Compilation::explain(const StaticSizes &sizes) {
+  Explanation result;
+  result.module = specialisedModule(sizes);
+  check([&]() -> LogicalResult {
+    if (failed(runPipeline(*result.module, buildExplainPipeline)))
+      return failure();
+    AttentionOp op;
+    result.module->walk([&](AttentionOp found) { op = found; });
+    FailureOr<KernelProofs> proofs = proveKernel(op);
+    if (failed(proofs))
+      return failure();
+    result.proofs = std::move(*proofs);
+    return success();
+  });
+  for (const Proof &proof : result.proofs.proofs) {
+    std::string excerpt;
+    if (proof.verdict != Verdict::Yes && proof.culprit) {
+      DiagnosticText diagnostics(text, file, context);
+      emitRemark(proof.culprit.getLoc()) << "here";
+      excerpt = diagnostics.take();
+      size_t line = excerpt.find('\n');
+      excerpt = line == std::string::npos ? "" : excerpt.substr(line + 1);
+    }
+    result.excerpts.push_back(excerpt);
+  }
   return result;
 }
 

@@ -42,6 +42,7 @@ class Compilation;
 /// Runs a pipeline of Pipelines.h; what is wrong is a diagnostic.
 mlir::LogicalResult runPipeline(mlir::ModuleOp module,
                                 void (*build)(mlir::OpPassManager &));
+struct Explanation; // runtime/Explanation.h
 
 /// A kernel at fixed sizes.
 class Specialisation {
@@ -82,10 +83,12 @@ class Compilation : public std::enable_shared_from_this<Compilation> {
 public:
   /// Parses a text of either kind and issues the licence, so that what cannot
   /// be compiled is refused before there are arrays; throws Error. Licences and
-  /// code come from the cache, if there is one.
+  /// code come from the cache, if there is one. `acceptSigned`: a kernel that
+  /// may be negative is read all the same, to explain it.
   static std::shared_ptr<Compilation>
   parse(std::string_view text, std::string_view name, std::string_view file,
-        std::shared_ptr<const Cache> cache = nullptr);
+        std::shared_ptr<const Cache> cache = nullptr,
+        bool acceptSigned = false);
   /// The same from a tree; its text stands in for the one that it lacks.
   static std::shared_ptr<Compilation>
   import(const Spec &spec, std::shared_ptr<const Cache> cache = nullptr);
@@ -116,13 +119,17 @@ public:
   /// lock.
   mlir::OwningOpRef<mlir::ModuleOp>
   specialisedModule(const StaticSizes &sizes, int64_t *outputRow = nullptr);
+  /// Proves everything about the kernel at these sizes; throws Error where it
+  /// is not defined. Use it while holding the lock.
+  Explanation explain(const StaticSizes &sizes);
   std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex); }
 
 private:
   friend class Specialisation;
   explicit Compilation(std::shared_ptr<const Cache> cache);
   /// What is left to do once there is a module.
-  void adopt(mlir::OwningOpRef<mlir::ModuleOp> parsed, std::string_view name);
+  void adopt(mlir::OwningOpRef<mlir::ModuleOp> parsed, std::string_view name,
+             bool acceptSigned);
   /// Runs `work`, which reports by diagnostics; throws what it reported if it
   /// fails.
   void check(llvm::function_ref<mlir::LogicalResult()> work);

@@ -55,20 +55,26 @@ Value addWorkspace(func::FuncOp func, Type type, bool perQueryHead) {
   return func.getArgument(position);
 }
 
+/// Once an operation: shared subexpressions have exponentially many paths.
 bool usesQueryHead(Operation *op, Region &region) {
-  if (auto index = dyn_cast<IndexOp>(op))
-    if (index.getPosition() == Position::Head)
-      return true;
-  bool found = false;
-  op->walk([&](Operation *nested) {
-    for (Value operand : nested->getOperands()) {
-      Operation *def = operand.getDefiningOp();
-      if (!found && def && def != nested && !op->isProperAncestor(def) &&
-          region.isAncestor(def->getParentRegion()))
-        found = usesQueryHead(def, region);
-    }
-  });
-  return found;
+  SmallVector<Operation *> work = {op};
+  DenseSet<Operation *> seen = {op};
+  while (!work.empty()) {
+    Operation *next = work.pop_back_val();
+    if (auto index = dyn_cast<IndexOp>(next))
+      if (index.getPosition() == Position::Head)
+        return true;
+    next->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (def && !next->isProperAncestor(def) &&
+            region.isAncestor(def->getParentRegion()) &&
+            seen.insert(def).second)
+          work.push_back(def);
+      }
+    });
+  }
+  return false;
 }
 
 /// The values of kappa that are made from the key's row alone and used beside

@@ -10,6 +10,7 @@
 #include "Kernels.h"
 #include "LevelOption.h"
 #include "LinkShared.h"
+#include "Meaning.h"
 #include "PendingFile.h"
 #include "Problem.h"
 #include "runtime/AheadOfTime.h"
@@ -89,7 +90,10 @@ static Facts factsOf(Kernel::Impl &impl, const StaticSizes &sizes) {
   plain->walk([&](AttentionOp op) { addMeaning(facts, impl.signature, op); });
   mlir::OwningOpRef<mlir::ModuleOp> scheduled =
       compilation.schedule(sizes, impl.getLevel());
-  scheduled->walk([&](QuadraticOp op) { addPlan(facts, op, *scheduled); });
+  scheduled->walk([&](QuadraticOp op) {
+    if (LicenceAttr licence = *op.getLicence())
+      addLicence(facts, licence);
+  });
   return facts;
 }
 
@@ -116,8 +120,8 @@ static int build(const CompileOptions &given) {
   else
     files[0].write(object);
   if (!given.header.empty())
-    files[1].write(cHeader(made, factsOf(impl, sizes), impl.getLevel().name.str(),
-                           nameOf(given.header)));
+    files[1].write(cHeader(made, factsOf(impl, sizes),
+                           impl.getLevel().name.str(), nameOf(given.header)));
   commitAll(files);
   return 0;
 }

@@ -5,9 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ExplainProofs.h"
 #include "Facts.h"
 #include "Kernels.h"
 #include "LevelOption.h"
+#include "Meaning.h"
 #include "Problem.h"
 #include "Progress.h"
 #include "Visibility.h"
@@ -16,7 +18,8 @@
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fstream>
+#include <sstream>
 
 using namespace attn;
 using namespace attn::runtime;
@@ -27,6 +30,7 @@ struct ExplainOptions {
   SizeOptions sizes;
   Options options;
 };
+
 } // namespace
 
 /// Work and memory of one call.
@@ -77,12 +81,37 @@ static void addCosts(Facts &facts, const Kernel &kernel,
                         workspace / (1 << 20)));
 }
 
+/// The kernel, and why it is refused, if it is: a kernel that may be negative
+/// is explained all the same.
+static Kernel open(const ExplainOptions &given, std::string &refusal) {
+  try {
+    return Compiler(given.options).compileFile(given.spec, given.specName);
+  } catch (const Error &error) {
+    refusal = error.what();
+  }
+  std::ifstream stream(given.spec, std::ios::binary);
+  std::ostringstream text;
+  if (stream)
+    text << stream.rdbuf();
+  if (text.str().empty())
+    throw Error(refusal);
+  return Kernel(std::make_shared<Kernel::Impl>(
+      Compilation::parse(text.str(), given.specName, given.spec,
+                         /*acceptSigned=*/true),
+      given.options));
+}
+
+/// The length of a row that o_i is made from; D where it is not known.
+static int64_t lengthOr(RowType row, int64_t otherwise) {
+  return row && row.hasStaticLength() ? row.getLength() : otherwise;
+}
+
 static int run(const ExplainOptions &given) {
   if (given.format != "text" && given.format != "json")
     throw UsageError(
         fmt::format("--format {}: 'text' or 'json' is expected", given.format));
-  Kernel kernel =
-      Compiler(given.options).compileFile(given.spec, given.specName);
+  std::string refusal;
+  Kernel kernel = open(given, refusal);
   Kernel::Impl &impl = kernel.getImpl();
   StaticSizes sizes = staticSizes(impl.signature, given.sizes)
                           .value_or(defaultSizes(impl.signature));
@@ -93,11 +122,27 @@ static int run(const ExplainOptions &given) {
     auto guard = compilation.lock();
     mlir::OwningOpRef<mlir::ModuleOp> plain =
         compilation.specialisedModule(sizes);
-    plain->walk([&](AttentionOp op) { addMeaning(facts, impl.signature, op); });
-    mlir::OwningOpRef<mlir::ModuleOp> scheduled =
-        compilation.schedule(sizes, impl.getLevel());
-    scheduled->walk([&](QuadraticOp op) { addPlan(facts, op, *scheduled); });
-    mlir::func::FuncOp function = attentionFunction(*scheduled);
+    ProblemShape shape =
+        given.sizes.shape ? parseShape(*given.sizes.shape) : ProblemShape();
+    shape = fitShape(shape, impl.signature);
+    plain->walk([&](AttentionOp op) {
+      addMeaning(facts, impl.signature, op);
+      shape.D = lengthOr(op.getMappedRow(0), shape.D);
+      shape.Dv = lengthOr(op.getMappedRow(2), shape.Dv);
+    });
+    Explanation explanation = compilation.explain(sizes);
+    addProofs(facts, explanation);
+    bool max =
+        explanation.proofs.of(Property::NeedsMax).verdict == Verdict::Yes;
+    facts.add("gauge", max ? "running maximum of the exponent" : "none");
+    addOrders(facts, explanation, shape, refusal);
+    mlir::OwningOpRef<mlir::ModuleOp> scheduled;
+    if (refusal.empty()) {
+      scheduled = compilation.schedule(sizes, impl.getLevel());
+      scheduled->walk([&](QuadraticOp op) { addPlan(facts, op, *scheduled); });
+    }
+    mlir::func::FuncOp function =
+        attentionFunction(scheduled ? *scheduled : *plain);
     for (unsigned n = 0; n < function.getNumArguments(); ++n) {
       auto argument = function.getArgAttrOfType<ArgAttr>(n, kArgAttrName);
       if (!argument || argument.getKind() != ArgKind::Workspace)
@@ -124,7 +169,7 @@ static int run(const ExplainOptions &given) {
 
 void attn::addExplain(CLI::App &app, Action &action) {
   CLI::App *verb = app.add_subcommand(
-      "explain", "Say how a spec was understood and planned");
+      "explain", "Say what a kernel is, with proofs, and what it costs");
   auto given = std::make_shared<ExplainOptions>();
   verb->add_option("SPEC", given->spec, "a .attn or .mlir file")->required();
   addSizeOptions(*verb, given->sizes);
@@ -134,8 +179,11 @@ void attn::addExplain(CLI::App &app, Action &action) {
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(
-      "With --shape also what a call costs: visible pairs, operations, bytes, "
-      "workspace.\n\nExample:\n"
+      "Properties are yes, no or unproven, with the proof, the counterexample "
+      "or the obstacle; a\n"
+      "condition says for which parameters the answer would be yes. With "
+      "--shape also what a call\n"
+      "costs: visible pairs, operations, bytes, workspace.\n\nExample:\n"
       "  attnc explain examples/yat.attn --shape 1,8,8,2048,2048,64,64");
   verb->callback(
       [given, &action] { action = [given] { return run(*given); }; });

@@ -1,57 +1,57 @@
-//===- Facts.h - what the compiler says of a kernel -------------*- C++ -*-===//
+//===- Facts.h - what a verb says, as text or as JSON -----------*- C++ -*-===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-//===----------------------------------------------------------------------===//
-//
-// `attnc explain` prints them, and C headers carry some as a comment.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef ATTN_TOOLS_FACTS_H
 #define ATTN_TOOLS_FACTS_H
 
-#include "dialect/attn/Attn.h"
-#include "runtime/Signature.h"
-
-#include "mlir/IR/BuiltinOps.h"
-
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace attn {
 
-/// What is said, in order: a name, its value as text, and as JSON where that
-/// differs.
-struct Fact {
-  std::string name, text, json;
-};
+/// A string as JSON has it.
+std::string quoteJson(const std::string &text);
+std::string quoteJson(const std::vector<std::string> &items);
 
+/// What is said, in order: a name, its value as lines of text, and as JSON.
 class Facts {
 public:
-  void add(const std::string &name, const std::string &text);
+  void add(const std::string &name, const std::string &text) {
+    facts.push_back({name, {text}, quoteJson(text)});
+  }
   void addNumber(const std::string &name, double value,
                  const std::string &text);
   void addList(const std::string &name, const std::vector<std::string> &items);
+  /// Lines for people only, or JSON for programs only.
+  void addText(const std::string &name, std::vector<std::string> lines) {
+    facts.push_back({name, std::move(lines), ""});
+  }
+  void addJson(const std::string &name, const std::string &json) {
+    facts.push_back({name, {}, json});
+  }
+  /// Both, where they differ.
+  void add(const std::string &name, std::vector<std::string> lines,
+           const std::string &json) {
+    facts.push_back({name, std::move(lines), json});
+  }
   void printText() const;
   void printJson() const;
-  const std::vector<Fact> &all() const { return facts; }
-  /// The text of a fact, or nothing.
+  /// The first line of a fact, or nothing.
   std::string find(const std::string &name) const;
 
 private:
+  struct Fact {
+    std::string name;
+    std::vector<std::string> lines;
+    std::string json;
+  };
   std::vector<Fact> facts;
 };
-
-/// What the spec says, as the importer understood it: kernel, inputs,
-/// parameters, q, k, v, kappa, mask, normalize, returns.
-void addMeaning(Facts &facts, const runtime::Signature &signature,
-                AttentionOp op);
-
-/// What was proven and decided: nonnegative, gauge, their reasons, schedule,
-/// tiles, target.
-void addPlan(Facts &facts, QuadraticOp op, mlir::ModuleOp module);
 
 } // namespace attn
 

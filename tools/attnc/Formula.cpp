@@ -30,17 +30,23 @@ struct Text {
   Binding binding = Atom;
 };
 
-/// Shared values are printed at every use, so the length is limited, and so is
-/// the depth of the walk.
+/// Small shared values are printed at every use, large ones get a name
+/// (`nameShared`). Length and depth are limited, and so is the number of
+/// expressions: sharing inside maps has no names.
 class Printer {
 public:
   static constexpr size_t kLongest = 1000;
   static constexpr unsigned kDeepest = 100;
+  static constexpr unsigned kMostExpressions = 4000;
 
   llvm::DenseMap<Value, std::string> names;
 
+  /// Names what `result` uses more than once, if it would be long without;
+  /// returns ` where t1 = ..., t2 = ...`.
+  std::string nameShared(Block &body, Value result);
+
   std::string print(Value value, Binding outer) {
-    if (depth >= kDeepest)
+    if (depth >= kDeepest || ++expressions > kMostExpressions)
       return "...";
     ++depth;
     Text made = expression(value);
@@ -61,10 +67,59 @@ private:
   Text parameter(Value memory, ValueRange indices);
   std::string nameOf(Value memory);
 
-  unsigned depth = 0;
+  unsigned depth = 0, expressions = 0;
 };
 
 } // namespace
+
+std::string Printer::nameShared(Block &body, Value result) {
+  constexpr double shortFormula = 120; // expressions, written out
+  constexpr double worthAName = 4;
+  constexpr size_t mostNames = 32;
+  llvm::DenseMap<Value, double> sizes;
+  llvm::DenseMap<Value, unsigned> uses;
+  for (Operation &op : body.without_terminator()) {
+    double size = 1;
+    op.walk([&](Operation *inner) {
+      size += inner == &op ? 0 : 1;
+      for (Value operand : inner->getOperands())
+        size += sizes.lookup(operand);
+    });
+    for (Value value : op.getResults())
+      sizes[value] = size;
+  }
+  if (sizes.lookup(result) <= shortFormula)
+    return "";
+  // Users come after what they use.
+  uses[result] = 1;
+  for (Operation &op : llvm::reverse(body.without_terminator())) {
+    bool needed = llvm::any_of(
+        op.getResults(), [&](Value value) { return uses.lookup(value) > 0; });
+    if (needed)
+      op.walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          ++uses[operand];
+      });
+  }
+  std::string definitions;
+  size_t count = 0;
+  for (Operation &op : body.without_terminator()) {
+    if (op.getNumResults() != 1 || op.getResult(0) == result)
+      continue;
+    Value value = op.getResult(0);
+    if (uses.lookup(value) < 2 || sizes.lookup(value) < worthAName)
+      continue;
+    if (++count > mostNames) {
+      names[value] = "...";
+      continue;
+    }
+    std::string definition = print(value, Or);
+    names[value] = fmt::format("t{}", count);
+    definitions += fmt::format("{}t{} = {}", count == 1 ? " where " : ", ",
+                               count, definition);
+  }
+  return definitions + (count > mostNames ? ", ..." : "");
+}
 
 Text Printer::infix(Operation *op, const char *symbol, Binding binding,
                     bool associative) {
@@ -269,5 +324,7 @@ std::string attn::formulaOf(Region &region, unsigned result,
   Block &body = region.front();
   for (auto [argument, name] : llvm::zip(body.getArguments(), arguments))
     printer.names[argument] = name;
-  return printer.print(body.getTerminator()->getOperand(result), Or);
+  Value value = body.getTerminator()->getOperand(result);
+  std::string where = printer.nameShared(body, value);
+  return printer.print(value, Or) + where;
 }

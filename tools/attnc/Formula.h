@@ -21,7 +21,8 @@
 namespace attn {
 
 /// The formula of value `result` that a region yields; `arguments` are the
-/// names of the region's arguments. Long formulas end in "...".
+/// names of the region's arguments. What a long formula uses more than once is
+/// named: `t1*t1 where t1 = ...`; what is longer still ends in "...".
 std::string formulaOf(mlir::Region &region, unsigned result,
                       const std::vector<std::string> &arguments);
 

@@ -16,7 +16,7 @@ using namespace attn;
 using namespace attn::runtime;
 
 void attn::addSizeOptions(CLI::App &verb, SizeOptions &options) {
-  verb.add_option("--D", options.D, "length of the rows of q and k");
+  verb.add_option("--D,--dim", options.D, "length of the rows of q and k");
   verb.add_option("--Dv", options.Dv, "length of the rows of v; default: D");
   verb.add_option("--shape", options.shape, "B,Hq,Hk,Nq,Nk,D,Dv");
   verb.add_option("--set", options.set,

@@ -1,0 +1,208 @@
+//===- ExplainProofs.cpp - proofs and costs of both orders ----------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExplainProofs.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+using namespace attn;
+using runtime::Explanation;
+
+/// The text broken into lines at spaces.
+static void addWrapped(std::vector<std::string> &lines, const std::string &text,
+                       const std::string &first) {
+  constexpr size_t width = 88;
+  std::string line = first;
+  size_t start = 0;
+  while (start < text.size()) {
+    size_t space = text.find(' ', start);
+    std::string word = text.substr(start, space - start);
+    if (line.size() + word.size() > width && line.size() > first.size()) {
+      line.pop_back();
+      lines.push_back(line);
+      line = std::string(first.size(), ' ');
+    }
+    line += word + " ";
+    start = space == std::string::npos ? text.size() : space + 1;
+  }
+  line.pop_back();
+  lines.push_back(line);
+}
+
+/// One channel of the map in words: `2*b * q` for degree 1.
+static std::string blockText(const KernelProofs &proofs, const BlockText &block,
+                             bool query) {
+  const std::string &scalar = query ? block.query : block.key;
+  std::string rows;
+  for (size_t t = 0; t < block.degrees.size(); ++t) {
+    if (block.degrees[t] == 0)
+      continue;
+    const std::string &row =
+        query ? proofs.rows[t].first : proofs.rows[t].second;
+    std::string power =
+        block.degrees[t] == 1
+            ? row
+            : fmt::format("power({}, {})", row, block.degrees[t]);
+    rows = rows.empty() ? power : fmt::format("outer({}, {})", rows, power);
+  }
+  if (rows.empty())
+    return scalar;
+  if (scalar == "1")
+    return rows;
+  bool sum = scalar.find(' ') != std::string::npos;
+  return (sum ? "(" + scalar + ")" : scalar) + "*" + rows;
+}
+
+static void addFeatures(Facts &facts, const KernelProofs &proofs) {
+  const FeatureMap &map = *proofs.separable.map;
+  bool counted = map.rank > 0 || map.blocks.empty();
+  facts.add("rank",
+            {fmt::format("{} channels: {}",
+                         counted ? std::to_string(map.rank) : "unknown",
+                         map.formula)},
+            counted ? std::to_string(map.rank) : "null");
+  facts.addJson("rank_formula", quoteJson(map.formula));
+  std::vector<std::string> lines;
+  constexpr size_t most = 12;
+  for (const BlockText &block : proofs.blocks) {
+    if (lines.size() == most) {
+      lines.push_back(
+          fmt::format("... and {} more", proofs.blocks.size() - most));
+      break;
+    }
+    std::string query = blockText(proofs, block, true),
+                key = blockText(proofs, block, false);
+    lines.push_back(fmt::format(
+        "{}{}", query == key ? query : query + "  against  " + key,
+        block.channels > 0 ? fmt::format("   ({} channels)", block.channels)
+                           : ""));
+  }
+  if (!lines.empty())
+    lines.front() = "laid end to end: " + lines.front();
+  if (!proofs.decay.empty())
+    lines.push_back(
+        fmt::format("times exp(e(i) - e(j)), e(i) = {}", proofs.decay));
+  facts.addText("features", lines);
+}
+
+void attn::addProofs(Facts &facts, const Explanation &explanation) {
+  const KernelProofs &proofs = explanation.proofs;
+  std::string conditions, reasons;
+  for (size_t n = 0; n < proofs.proofs.size(); ++n) {
+    const Proof &proof = proofs.proofs[n];
+    std::string name = stringifyProperty(proof.property).str();
+    std::string verdict = stringifyVerdict(proof.verdict).str();
+    std::vector<std::string> lines = {
+        verdict + (proof.condition.empty() ? "" : "; " + proof.condition)};
+    for (const std::string &reason : proof.reasons)
+      addWrapped(lines, reason, "- ");
+    // The culprit, underlined.
+    const std::string &excerpt = explanation.excerpts[n];
+    for (size_t start = 0; start < excerpt.size();) {
+      size_t end = std::min(excerpt.find('\n', start), excerpt.size());
+      lines.push_back("    " + excerpt.substr(start, end - start));
+      start = end + 1;
+    }
+    facts.add(name, lines, quoteJson(verdict));
+    auto append = [&](std::string &list, const std::string &json) {
+      list += (list.empty() ? "" : ", ") + quoteJson(name) + ": " + json;
+    };
+    if (!proof.condition.empty())
+      append(conditions, quoteJson(proof.condition));
+    append(reasons, quoteJson(proof.reasons));
+  }
+  facts.addJson("conditions", "{" + conditions + "}");
+  facts.addJson("reasons", "{" + reasons + "}");
+  if (!proofs.undefined.empty())
+    facts.add("defined",
+              {"unproven: the proofs hold where it is; " +
+               fmt::format("{}", fmt::join(proofs.undefined, "; "))},
+              quoteJson(std::string("unproven")));
+  if (proofs.separable.map)
+    addFeatures(facts, proofs);
+  else
+    facts.addJson("rank", "null");
+  std::vector<std::string> lines = {
+      proofs.masks.legal.empty()
+          ? "none is legal for the linear order"
+          : fmt::format("{}", fmt::join(proofs.masks.legal, ", "))};
+  if (!proofs.masks.refusal.empty())
+    addWrapped(lines, proofs.masks.refusal, "- ");
+  if (proofs.mask.legal && !proofs.mask.reason.empty())
+    addWrapped(lines, proofs.mask.reason, "- ");
+  facts.add("linear_masks", lines, quoteJson(proofs.masks.legal));
+}
+
+static std::string amount(double bytes) {
+  return bytes < 1 << 20 ? fmt::format("{:.4g} KiB", bytes / (1 << 10))
+                         : fmt::format("{:.4g} MiB", bytes / (1 << 20));
+}
+
+void attn::addOrders(Facts &facts, const Explanation &explanation,
+                     const ProblemShape &s, const std::string &refusal) {
+  const KernelProofs &proofs = explanation.proofs;
+  double heads = static_cast<double>(s.B) * static_cast<double>(s.Hq);
+  double keyHeads = static_cast<double>(s.B) * static_cast<double>(s.Hk);
+  auto Nq = static_cast<double>(s.Nq), Nk = static_cast<double>(s.Nk),
+       D = static_cast<double>(s.D), Dv = static_cast<double>(s.Dv);
+  double bytes = 4 * (heads * Nq * (D + Dv) + keyHeads * Nk * (D + Dv));
+  bool gauge = proofs.of(Property::NeedsMax).verdict == Verdict::Yes;
+  auto add = [&](const char *name, double flops, double state,
+                 const char *stateOf) {
+    facts.add(
+        name,
+        {fmt::format("{:.4g} GFLOP, {} of q, k, v and o, state {} {}",
+                     1e-9 * flops, amount(bytes), amount(state), stateOf)},
+        fmt::format("{{\"flops\": {:.15g}, \"bytes\": {:.15g}, "
+                    "\"state_bytes\": {:.15g}}}",
+                    flops, bytes, state));
+  };
+  facts.addText("costs at", {s.toString() +
+                             ", B,Hq,Hk,Nq,Nk,D,Dv with D and Dv as they stand "
+                             "in kappa"});
+  double quadratic = 2 * heads * Nq * Nk * (D + Dv);
+  add("quadratic", quadratic, 4 * (Dv + 1 + (gauge ? 1 : 0)), "a query");
+  bool counted = proofs.separable.map && proofs.separable.map->rank > 0;
+  double linear = 0, cross = 0;
+  if (counted) {
+    auto rank = static_cast<double>(proofs.separable.map->rank);
+    linear = 2 * heads * (Nq + Nk) * rank * (Dv + 1);
+    add("linear", linear, 4 * rank * (Dv + 1), "a head");
+    // 2 N^2 (D + Dv) = 4 N R (Dv + 1)
+    cross = std::ceil(2 * rank * (Dv + 1) / (D + Dv));
+    facts.addNumber(
+        "crossover", cross,
+        fmt::format("N = {:.0f}: from there on the linear order takes fewer "
+                    "operations",
+                    cross));
+  } else {
+    facts.add("linear",
+              {proofs.separable.map ? "of unknown rank" : "not separable"},
+              "null");
+    facts.addJson("crossover", "null");
+  }
+  if (!refusal.empty()) {
+    std::vector<std::string> lines = {"none: this kernel is refused"};
+    for (size_t start = 0; start < refusal.size();) {
+      size_t end = std::min(refusal.find('\n', start), refusal.size());
+      lines.push_back(refusal.substr(start, end - start));
+      start = end + 1;
+    }
+    facts.add("schedule", lines, quoteJson(std::string("none")));
+    return;
+  }
+  std::string why = "the linear order is not legal here";
+  if (proofs.masks.here && counted)
+    why = linear < quadratic
+              ? "the linear order is legal and would take fewer operations, "
+                "but no linear schedule is built yet"
+              : "the linear order is legal, but would take more operations";
+  facts.add("schedule", {"quadratic", "- " + why},
+            quoteJson(std::string("quadratic")));
+}

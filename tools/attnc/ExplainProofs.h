@@ -1,0 +1,30 @@
+//===- ExplainProofs.h - proofs and costs of both orders, for people -*- C++
+//-*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_TOOLS_EXPLAINPROOFS_H
+#define ATTN_TOOLS_EXPLAINPROOFS_H
+
+#include "CommandLine.h"
+#include "Facts.h"
+#include "runtime/Explanation.h"
+
+namespace attn {
+
+/// Every property with its verdict, derivation and condition; the feature map;
+/// the masks under which the linear order is legal.
+void addProofs(Facts &facts, const runtime::Explanation &explanation);
+
+/// Flops, bytes and state of the quadratic and the linear order at a shape
+/// whose D and Dv are those of the rows as they stand in kappa; where they
+/// cross; which is taken. `refusal`: why there is no program, or empty.
+void addOrders(Facts &facts, const runtime::Explanation &explanation,
+               const ProblemShape &shape, const std::string &refusal);
+
+} // namespace attn
+
+#endif // ATTN_TOOLS_EXPLAINPROOFS_H
