@@ -96,7 +96,7 @@ static Kernel open(const ExplainOptions &given, std::string &refusal) {
   if (text.str().empty())
     throw Error(refusal);
   return Kernel(std::make_shared<Kernel::Impl>(
-      Compilation::parse(text.str(), given.specName, given.spec,
+      Compilation::parse(text.str(), given.specName, given.spec, nullptr,
                          /*acceptSigned=*/true),
       given.options));
 }
