@@ -16,7 +16,9 @@ def SimplifyPass : Pass<"attn-simplify", "::mlir::func::FuncOp"> {
   let summary = "write kernels in the form that keeps digits";
   let description = [{
     `expm1(y) + 1`, as in elu(x) + 1, becomes `exp(y)`: where y is far below 0 the sum
-    loses the digits that kappa is made of.
+    loses the digits that kappa is made of. `log(1 + exp(x))` becomes softplus,
+    `max(x, 0) + log1p(exp(-|x|))`, which does not overflow. `floor(x)` used as a real makes
+    no integer on its way, which might not hold it.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

@@ -7,7 +7,7 @@
 
 // CHECK-LABEL: func.func @softmax.stage0(
 // CHECK:         scf.forall
-// CHECK:           %[[ROWS:.*]] = tile.load {{.*}} -> !tile.tile<q96, d64, f32>
+// CHECK:           %[[ROWS:.*]] = tile.load {{.*}} -> !tile.tile<q128, d64, f32>
 // 0.125 and log2(e) are one constant, multiplied into the queries, not the pairs.
 // CHECK:           %[[Q:.*]] = tile.map %[[ROWS]]
 // CHECK-NEXT:      ^bb0
@@ -17,10 +17,10 @@
 // CHECK:             scf.if
 // CHECK:               scf.for
 // CHECK:                 scf.if
-// CHECK:                   %[[K:.*]] = tile.load {{.*}} -> !tile.tile<k64, d64, f32>
+// CHECK:                   %[[K:.*]] = tile.load {{.*}} -> !tile.tile<k60, d64, f32>
 // CHECK:                   %[[S:.*]] = tile.contract %[[Q]], %[[K]] into
 // The pair (i, j) is seen if j <= i and the key exists.
-// CHECK:                   %[[KEEP:.*]] = tile.map {{.*}} -> !tile.tile<q96, k64, i1>
+// CHECK:                   %[[KEEP:.*]] = tile.map {{.*}} -> !tile.tile<q128, k60, i1>
 // CHECK:                     arith.cmpi sle
 // CHECK:                     arith.cmpi slt
 // CHECK:                   %[[M:.*]] = tile.mask %[[S]] if %[[EDGE:.*]] keep %[[KEEP]]

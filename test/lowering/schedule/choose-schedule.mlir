@@ -7,7 +7,7 @@
 // CHECK-LABEL: @exponential
 // CHECK:       attn.quadratic
 // CHECK-SAME:    gauge = max
-// CHECK-SAME:    schedule = #attn.schedule<order = quadratic, tile_q = 96, tile_k = 32>
+// CHECK-SAME:    schedule = #attn.schedule<order = quadratic, tile_q = 128, tile_k = 30>
 // CHECK:         attn.yield %{{.*}}, %{{.*}} : f32, f32
 module attributes {attn.target = #attn.target<kind = "cpu", level = "x86-64-v3", lanes = 8>} {
 func.func @exponential(%q: !m, %k: !m, %v: !m, %o: !m) {
