@@ -149,8 +149,10 @@ Undefined attn::findUndefined(AttentionOp op, ValueRangeAnalysis &ranges) {
       PointEvaluator::Row q(lengths[0]), k(lengths[1]);
       for (double &x : q)
         x = normal(rows);
-      for (double &x : k)
-        x = normal(rows);
+      for (size_t d = 0; d < k.size(); ++d)
+        k[d] = trial % 3 == 1 && equal   ? q[d]
+               : trial % 3 == 2 && equal ? -q[d]
+                                         : normal(rows);
       point.kappa(op, q, k);
       double x = point.scalar(one.operand);
       double slack = 1e-9 * point.largest();

@@ -170,7 +170,14 @@ Polynomial NormalForm::compute(Operation *op) {
       .Case([&](arith::NegFOp) { return in(0).scaled(Rational(-1)); })
       .Case([&](arith::DivFOp) {
         Polynomial divisor = in(1);
-        return divisor.isZero() ? self() : multiply(in(0), power(divisor, -1));
+        if (divisor.isZero())
+          return self();
+        Polynomial inverse = power(divisor, -1);
+        for (const auto &term : inverse.terms())
+          for (auto [id, exponent] : term.first)
+            if (atoms[id].kind == FormAtom::Power && !atoms[id].origin)
+              atoms[id].origin = op->getOperand(1); // to point at
+        return multiply(in(0), inverse);
       })
       .Case<math::FPowIOp, math::PowFOp>([&](auto) {
         Polynomial base = in(0), exponent = in(1);

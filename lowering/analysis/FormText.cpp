@@ -215,7 +215,8 @@ std::string NormalForm::text(const Polynomial &p, int depth) {
                                : "(" + factor + ")*" + name;
       if (distance->constant.isZero())
         return result;
-      return result + " + " + text(distance->constant, depth - 1);
+      std::string rest = text(distance->constant, depth - 1);
+      return result + (rest[0] == '-' ? " - " + rest.substr(1) : " + " + rest);
     }
   std::string result;
   size_t count = 0;

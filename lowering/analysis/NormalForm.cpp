@@ -159,7 +159,8 @@ int NormalForm::orderOf(const Polynomial &p) {
 
 Value NormalForm::originOf(AtomId id) const {
   const FormAtom &atom = atoms[id];
-  if (atom.origin)
+  // A position stands where it was first written, in the mask perhaps.
+  if (atom.origin && !atom.origin.getDefiningOp<IndexOp>())
     return atom.origin;
   for (RowId row : atom.rows)
     if (rows[row].origin)
