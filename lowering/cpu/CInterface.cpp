@@ -11,9 +11,6 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
-#include <cstdio>
-#include <cstdlib>
-
 using namespace attn;
 using namespace mlir;
 using llvm::formatv;
@@ -161,172 +158,6 @@ static LogicalResult checkName(ModuleOp module, StringRef name) {
 }
 
 //===----------------------------------------------------------------------===//
-// Errors
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct ErrorWords {
-  StringLiteral name, meaning;
-};
-} // namespace
-
-static const ErrorWords &wordsOf(CError error) {
-  static constexpr ErrorWords words[kCErrors] = {
-      {"ATTN_OK", "success"},
-      {"ATTN_NULL", "a pointer is null"},
-      {"ATTN_ALIGNMENT", "a pointer is not a multiple of its element's size"},
-      {"ATTN_EXTENT", "an extent is negative or above 2^30, or an array "
-                      "spans more than 2^62 bytes"},
-      {"ATTN_SHAPE", "an extent is not the one that the kernel is compiled "
-                     "for or that other arguments have"},
-      {"ATTN_STRIDES", "the elements of a row are not adjacent"},
-      {"ATTN_HEADS", "the query heads are no multiple of the key heads"},
-      {"ATTN_VALUE", "a value lies outside of its declared bound or range"},
-      {"ATTN_OVERLAP", "an output shares memory with another argument, or "
-                       "its elements with each other"},
-      {"ATTN_WORKSPACE", "the workspace is missing or too small"},
-      {"ATTN_RANGE", "a call that is not prepared, or has no such stage or "
-                     "items"},
-      {"ATTN_ORDER", "a stage was begun before the one before it was done"},
-  };
-  return words[static_cast<int32_t>(error)];
-}
-
-StringRef attn::cErrorName(CError error) { return wordsOf(error).name; }
-StringRef attn::cErrorMeaning(CError error) { return wordsOf(error).meaning; }
-
-/// The axis that a dimension of rows, lengths or an output is.
-static std::string axisText(const CField &f, unsigned axis) {
-  if (f.isOptional())
-    return f.kind == ArgKind::Offset ? "B or 1" : "B";
-  if (!ShapedType::isDynamic(f.extents[axis]))
-    return std::to_string(f.extents[axis]);
-  if (f.isOutput()) {
-    constexpr const char *names[] = {"B", "Hq", "Nq", "Nk"};
-    return names[axis];
-  }
-  if (f.isRows()) {
-    bool query = llvm::is_contained(f.roles, ArgKind::Query);
-    bool key = f.roles.size() > 1 || !query;
-    constexpr const char *names[2][3] = {{"B", "Hk", "Nk"}, {"B", "Hq", "Nq"}};
-    if (query && key) // one array for both sides
-      return axis == 0 ? "B" : axis == 1 ? "H" : "N";
-    return names[query][axis];
-  }
-  if (f.tables[axis]) {
-    const CTable &table = *f.tables[axis];
-    std::string text;
-    auto term = [&](int64_t factor, const char *name) {
-      if (factor)
-        text +=
-            formatv("{0}{1}{2}{3}",
-                    factor < 0     ? " - "
-                    : text.empty() ? ""
-                                   : " + ",
-                    std::abs(factor) == 1 ? ""
-                                          : std::to_string(std::abs(factor)),
-                    std::abs(factor) == 1 || !*name ? "" : " ", name)
-                .str();
-    };
-    term(table.nq, "Nq");
-    term(table.nk, "Nk");
-    if (table.constant || text.empty())
-      text += text.empty() ? std::to_string(table.constant)
-                           : formatv(" {0} {1}", table.constant < 0 ? '-' : '+',
-                                     std::abs(table.constant))
-                                 .str();
-    return text;
-  }
-  StringRef name = f.axes[axis];
-  return name == "head"      ? "Hq"
-         : name == "kv_head" ? "Hk"
-         : name == "batch"   ? "B"
-         : name == "nq"      ? "Nq"
-         : name == "nk"      ? "Nk"
-                             : name.str();
-}
-
-/// The shortest decimal that reads back as `value`.
-static std::string numberText(double value) {
-  char text[32];
-  for (int digits : {6, 9, 17}) {
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (std::strtod(text, nullptr) == value)
-      break;
-  }
-  return text;
-}
-
-std::string CField::shapeText() const {
-  if (scalar)
-    return {};
-  std::string text = "[";
-  for (unsigned axis = 0; axis < rank; ++axis)
-    text += (axis ? ", " : "") + axisText(*this, axis);
-  return text + "]";
-}
-
-std::string CField::valueText() const {
-  switch (kind) {
-  case ArgKind::KeyLengths:
-    return "0 <= key_lengths <= Nk";
-  case ArgKind::QueryLengths:
-    return "0 <= query_lengths <= Nq";
-  case ArgKind::Offset:
-    return "-2^30 <= offset <= 2^30";
-  case ArgKind::Param: {
-    std::string text;
-    if (!relop.empty())
-      text = name + " " + relop + " " + numberText(bound);
-    if (integer)
-      text += (text.empty() ? "" : ", ") + formatv("|{0}| <= 2^30", name).str();
-    return text;
-  }
-  default:
-    return {};
-  }
-}
-
-std::string CField::errorText(CError error) const {
-  switch (error) {
-  case CError::Shape:
-    return "its shape must be " + shapeText() +
-           ", with the extents of the other arguments";
-  case CError::Value:
-    return "a value breaks " + valueText();
-  case CError::Overlap:
-    return "it shares memory with another argument, or its elements with each "
-           "other";
-  case CError::Heads:
-    return "its heads are no multiple of the key heads";
-  case CError::Strides:
-    return "the elements of its rows must be adjacent: strides[3] is not 1";
-  case CError::Null:
-    return "its pointer is null";
-  case CError::Alignment:
-    return formatv("its address is no multiple of {0}", element == I64 ? 8 : 4);
-  case CError::Extent:
-    return "it has an extent that is negative or above 2^30, or spans more "
-           "than 2^62 bytes";
-  default:
-    return cErrorMeaning(error).str();
-  }
-}
-
-std::string CInterface::statusText(int field, CError error) const {
-  if (error == CError::None)
-    return cErrorMeaning(error).str();
-  if (field >= 0)
-    return name + ": " + fields[field].field + ": " +
-           fields[field].errorText(error);
-  if (error == CError::Workspace)
-    return formatv("{0}: the workspace is missing or too small; {0}_workspace "
-                   "says how large it must be",
-                   name);
-  return name + ": " + cErrorMeaning(error).str();
-}
-
-//===----------------------------------------------------------------------===//
 // Layout
 //===----------------------------------------------------------------------===//
 
@@ -336,16 +167,6 @@ int64_t CInterface::descriptorWord(unsigned argument) const {
     // A scalar is kept by itself, and its descriptor made when it is needed.
     word += ranks[n] == 0 ? 1 : 3 + 2 * ranks[n];
   return word;
-}
-
-std::string CInterface::workspaceText() const {
-  std::string text;
-  for (const CWorkspace &w : workspaces)
-    text +=
-        (text.empty() ? "" : " + ") +
-        formatv("B * {0} * Nk * {1}", w.perQueryHead ? "Hq" : "Hk", 4 * w.row)
-            .str();
-  return text;
 }
 
 static void layOut(CInterface &interface) {
