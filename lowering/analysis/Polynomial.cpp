@@ -70,12 +70,24 @@ Polynomial Polynomial::atom(unsigned number) {
   return result;
 }
 
+/// Digits of constants add up: those of a power of a power would take seconds.
+static bool isLong(const Rational &coefficient) {
+  static const llvm::DynamicAPInt limit = [] {
+    llvm::DynamicAPInt power(1);
+    for (int bit = 0; bit < 512; ++bit)
+      power *= 2;
+    return power;
+  }();
+  return coefficient.denominator() > limit ||
+         abs(coefficient.numerator()) > limit;
+}
+
 bool Polynomial::isLarge() const {
   constexpr size_t mostTerms = 64;
   constexpr unsigned highest = 32;
   return all.size() > mostTerms ||
          std::any_of(all.begin(), all.end(), [&](const auto &term) {
-           return degreeOf(term.first) > highest;
+           return degreeOf(term.first) > highest || isLong(term.second);
          });
 }
 

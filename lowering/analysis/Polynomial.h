@@ -33,7 +33,8 @@ public:
 
   const Terms &terms() const { return all; }
   bool isZero() const { return all.empty(); }
-  /// Of too many terms, or too high a degree, to be worth a proof.
+  /// Of too many terms, too high a degree or too many digits to be worth a
+  /// proof.
   bool isLarge() const;
 
   friend Polynomial operator+(const Polynomial &a, const Polynomial &b);
