@@ -74,7 +74,7 @@ Polynomial Polynomial::atom(unsigned number) {
 static bool isLong(const Rational &coefficient) {
   static const llvm::DynamicAPInt limit = [] {
     llvm::DynamicAPInt power(1);
-    for (int bit = 0; bit < 512; ++bit)
+    for (int bit = 0; bit < 256; ++bit)
       power *= 2;
     return power;
   }();
