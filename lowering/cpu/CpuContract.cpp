@@ -23,7 +23,8 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
                                Value limitX, int64_t extentX, const Scalars &s,
                                function_ref<Value(const Point &)> initial,
                                function_ref<void(const Point &, Value)> store,
-                               Accumulate accumulate, bool unroll) {
+                               Accumulate accumulate, int64_t rowBlock,
+                               int64_t unroll) {
   int64_t vectors = level.panelVectors;
   auto block = [&](Value x0, int64_t rows) {
     SmallVector<Point> points;
@@ -55,7 +56,7 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
           }
           return next;
         },
-        unroll ? level.unroll : 1);
+        unroll);
     // The sum of this tile joins what came before it at the end: rounding grows
     // with the number of tiles, not of keys.
     for (auto [point, sum] : llvm::zip(points, sums)) {
@@ -63,9 +64,9 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
       store(point, before ? make<arith::AddFOp>(before, sum).getResult() : sum);
     }
   };
-  // Blocks of at most rowBlock rows, as equal as can be: a last block of one
+  // Blocks of at most `rowBlock` rows, as equal as can be: a last block of one
   // row would wait for its own sums.
-  int64_t blocks = llvm::divideCeil(extentX, level.rowBlock);
+  int64_t blocks = llvm::divideCeil(extentX, rowBlock);
   int64_t low = extentX / blocks, taller = extentX % blocks;
   int64_t middle = taller * (low + 1);
   Value end = limitX ? limitX : index(extentX);
@@ -149,12 +150,12 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
                 {panelIn(target, p.panel), p.x, index(p.vector * level.lanes)});
   };
   auto nest = [&](const Tree &tree, const Limits &limits, Accumulate accumulate,
-                  bool unroll) {
+                  int64_t rowBlock, int64_t unroll) {
     Scalars s{view.memory, view.stride, xIsRow, limits.rows};
     forPanels([&](Value panel) {
       preload(tree, panel);
       contractPanel(laneMemory, panel, limits.c, limits.x, result.size(x), s,
-                    initial, store, accumulate, unroll);
+                    initial, store, accumulate, rowBlock, unroll);
       preloaded.clear();
     });
   };
@@ -165,8 +166,13 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     Value isWhole = make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows,
                                         index(scalarType.size('k')));
     ifThenElse(
-        isWhole, [&] { nest(accTree, whole, multiplyAdd, /*unroll=*/true); },
-        [&] { nest(accTree, existing, multiplyAdd, /*unroll=*/false); });
+        isWhole,
+        [&] {
+          nest(accTree, whole, multiplyAdd, level.rowBlock, level.unroll);
+        },
+        [&] {
+          nest(accTree, existing, multiplyAdd, level.rowBlock, /*unroll=*/1);
+        });
   };
   if (!op.getEdge()) {
     plain();
@@ -196,7 +202,8 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
                 Value keep = at(op.getKeep(), {p.panel, p.vector, row});
                 return make<arith::SelectOp>(keep, fma(scalar, l, acc), acc);
               },
-              /*unroll=*/false);
+              /*rowBlock=*/1,
+              /*unroll=*/1); // seldom run: as little code as can be
         },
         plain);
   }

@@ -125,12 +125,13 @@ private:
       mlir::Value acc, mlir::Value lanes, mlir::Value scalar, mlir::Value c,
       const Point &p)>;
   /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel;
-  /// initial is null where it is 0.
+  /// initial is null where it is 0. In blocks of at most `rowBlock` rows, with
+  /// `unroll` steps of the sum in an iteration.
   void contractPanel(mlir::Value lanes, mlir::Value panel, mlir::Value limitC,
                      mlir::Value limitX, int64_t extentX, const Scalars &s,
                      llvm::function_ref<mlir::Value(const Point &)> initial,
                      llvm::function_ref<void(const Point &, mlir::Value)> done,
-                     Accumulate accumulate, bool unroll);
+                     Accumulate accumulate, int64_t rowBlock, int64_t unroll);
   mlir::Value isFinite(tile::TileType type, const TileForm &view);
 
   // CpuMemory.cpp.
