@@ -88,6 +88,8 @@ private:
   void copyPanel(tile::TileType type, mlir::Value from, mlir::Value to,
                  mlir::Value panel);
   void copy(tile::TileType type, mlir::Value from, mlir::Value to);
+  void copyState(mlir::ValueRange next, mlir::ValueRange before,
+                 mlir::Value panel);
 
   // CpuElementwise.cpp: evaluation of deferred operations.
   mlir::Value at(mlir::Value tile, const Point &p);

@@ -103,6 +103,31 @@ Value CpuEmitter::seesAny(tile::MaskOp mask, Value panel) {
   return choice.getResult(0);
 }
 
+/// Moves what a panel carries to where its next values would stand. A next
+/// value may stand in the buffer of another one's last: all are read before any
+/// is written.
+void CpuEmitter::copyState(ValueRange next, ValueRange before, Value panel) {
+  Value first = mul(panel, index(panelLanes()));
+  SmallVector<std::tuple<Value, Value, Value>> stores; // vector, memory, index
+  for (auto [to, from] : llvm::zip(next, before)) {
+    Value source = forms[from].memory, target = forms[to].memory;
+    if (source == target)
+      continue;
+    TileType type = typeOf(to);
+    if (type.rank() == 2) { // the weighted sum, the only one of its kind
+      copyPanel(type, source, target, panel);
+      continue;
+    }
+    for (int64_t v = 0; v < level.panelVectors; ++v) {
+      Value at = add(first, v * level.lanes);
+      Value vector = loadVector(source, at, type.getElementType());
+      stores.push_back({vector, target, at});
+    }
+  }
+  for (auto [vector, memory, at] : stores)
+    storeVector(vector, memory, at);
+}
+
 /// One loop over panels around everything that touches lanes: lanes do not mix,
 /// and the scores of a panel are used up before the next panel's are made.
 LogicalResult CpuEmitter::emitPanelByPanel(Block &block) {
@@ -130,12 +155,9 @@ LogicalResult CpuEmitter::emitPanelByPanel(Block &block) {
           result = emit(op);
       // What the panel carries stays as it is.
       auto keepState = [&] {
-        for (auto [next, before] :
-             llvm::zip(block.getTerminator()->getOperands(),
-                       passes.elseBlock()->getTerminator()->getOperands()))
-          if (succeeded(result) && forms[next].memory != forms[before].memory)
-            copyPanel(typeOf(next), forms[before].memory, forms[next].memory,
-                      panel);
+        if (succeeded(result))
+          copyState(block.getTerminator()->getOperands(),
+                    passes.elseBlock()->getTerminator()->getOperands(), panel);
       };
       ifThenElse(seesAny(mask, panel), emitRest, keepState);
     } else {

@@ -173,17 +173,26 @@ LogicalResult QuadraticEmitter::storeWeights(const State &state,
         if (!p) {
           failedInside = true;
         } else {
-          Value weights =
-              b.map(perPair, {p, denominator, empty}, [&](ValueRange x) {
-                return op.getNormalize() == Normalize::Mass
-                           ? b.select(x[2], b.real(0), b.div(x[0], x[1]))
-                           : x[0];
-              });
-          if (op.getNormalize() == Normalize::None && gauge)
-            weights = b.map(perPair, {p, shift}, [&](ValueRange x) {
-              Value half = b.exp2(b.mul(x[1], b.real(0.5)));
-              return b.mul(b.mul(x[0], half), half);
+          Value weights;
+          if (op.getNormalize() == Normalize::Mass) {
+            weights =
+                b.map(perPair, {p, denominator, empty}, [&](ValueRange x) {
+                  return b.select(x[2], b.real(0), b.div(x[0], x[1]));
+                });
+          } else { // rows past a given query length weigh nothing
+            SmallVector<Value> inputs{p, b.iota(q0, perQueryInt)};
+            if (gauge)
+              inputs.push_back(shift);
+            weights = b.map(perPair, inputs, [&](ValueRange x) {
+              Value none = b.cmp(CmpIPredicate::sge, x[1], at.nq);
+              if (!gauge)
+                return b.select(none, b.real(0), x[0]);
+              // 0 stays 0, also where 2^m is infinite.
+              none = b.either(none, b.cmp(CmpFPredicate::OEQ, x[0], b.real(0)));
+              Value half = b.exp2(b.mul(x[2], b.real(0.5)));
+              return b.select(none, b.real(0), b.mul(b.mul(x[0], half), half));
             });
+          }
           b.make<tile::StoreOp>(weights, op.getOutput(Result::Weights),
                                 ValueRange{at.batch, at.head, q0, j0},
                                 queryExtent);
