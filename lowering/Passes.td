@@ -69,6 +69,10 @@ def ExpandVectorMathPass : Pass<"attn-expand-vector-math", "::mlir::ModuleOp"> {
     exp, exp2, expm1, log, log2, log1p, tanh, sin, cos, powf, fpowi on f32 and vectors of f32,
     to at most 4 ulp at the function's own argument; special values right. Refuses what would
     still call the math library.
+
+    Where the target's `fast_math` is set: exponentials of what is at most 0 have a polynomial
+    of one degree less, with a relative error of 3e-6; a division is a multiplication by an
+    estimated reciprocal, refined once, within 3 ulp, and x / 0 and x / inf are NaN.
   }];
   let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect"];
 }

@@ -22,7 +22,18 @@ void attn::setTarget(ModuleOp module, const CpuLevel &level) {
   module->setAttr(kTargetAttrName,
                   TargetAttr::get(context, StringAttr::get(context, "cpu"),
                                   StringAttr::get(context, level.name),
-                                  level.lanes));
+                                  level.lanes, level.fastMath));
+}
+
+/// Equal operations are merged before the rest is simplified: the emitters make
+/// many, and an operation is visited once and not once a copy. From the end to
+/// the beginning, which leaves fewer to be visited again.
+static void addCleanUp(OpPassManager &pm) {
+  GreedyRewriteConfig config;
+  config.setUseTopDownTraversal(false);
+  pm.addPass(createCSEPass());
+  pm.addPass(createCanonicalizerPass(config));
+  pm.addPass(createCSEPass());
 }
 
 void attn::buildSchedulePipeline(OpPassManager &pm) {
@@ -33,26 +44,22 @@ void attn::buildSchedulePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createHoistRowMapsPass());
   // Splits kappa by the licence's gauge, so it comes after the rows have moved.
   pm.addNestedPass<func::FuncOp>(createChooseSchedulePass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addCleanUp(pm);
 }
 
 void attn::buildLoopsPipeline(OpPassManager &pm) {
   pm.addPass(createToTileLoopsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addCleanUp(pm);
 }
 
 void attn::buildCpuPipeline(OpPassManager &pm) {
   pm.addPass(createTileToCpuPass());
   // While functions of vectors are still one operation, equal ones are merged.
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addCleanUp(pm);
   pm.addPass(createExpandVectorMathPass());
   // Broadcasts and address arithmetic leave the loops while there are loops.
   pm.addPass(createLoopInvariantCodeMotionPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addCleanUp(pm);
   pm.addPass(arith::createArithExpandOpsPass());
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
@@ -67,8 +74,7 @@ void attn::buildCpuPipeline(OpPassManager &pm) {
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(createCpuEntryPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addCleanUp(pm);
 }
 
 void attn::buildCInterfacePipeline(OpPassManager &pm) {
@@ -78,6 +84,5 @@ void attn::buildCInterfacePipeline(OpPassManager &pm) {
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
-  pm.addPass(createCanonicalizerPass());
-  pm.addPass(createCSEPass());
+  addCleanUp(pm);
 }

@@ -26,11 +26,12 @@ struct CpuLevel {
   llvm::StringLiteral cpu;      ///< LLVM's name of the machine, of no other row
   llvm::StringLiteral features; ///< LLVM's feature string beyond `cpu`
   int64_t lanes;                ///< f32 lanes of a vector
-  int64_t panelVectors; ///< vectors of queries in a panel (register block)
-  int64_t rowBlock;     ///< rows of the other operand in a register block
-  int64_t unroll;       ///< steps of a product in one iteration
-  int64_t panels;       ///< panels in a tile of queries
-  int64_t tileK;        ///< keys in a tile
+  int64_t panelVectors;  ///< vectors of queries in a panel (register block)
+  int64_t rowBlock;      ///< rows of the other operand in a register block
+  int64_t unroll;        ///< steps of a product in one iteration
+  int64_t panels;        ///< panels in a tile of queries
+  int64_t tileK;         ///< keys in a tile
+  bool fastMath = false; ///< as asked for: fewer digits, fewer special values
   /// Queries in a tile.
   int64_t tileQ() const { return lanes * panelVectors * panels; }
 };

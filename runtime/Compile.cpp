@@ -129,7 +129,7 @@ static std::string toString(const StaticSizes &sizes) {
 std::string Compilation::codeKey(const StaticSizes &sizes,
                                  const CpuLevel &level) const {
   return key("code for " + level.name.str() + " as " + level.cpu.str() +
-             "\nrows " + std::to_string(sizes.rows.size()) + ", " +
+             (level.fastMath ? ", fast math" : "") + "\nrows " + std::to_string(sizes.rows.size()) + ", " +
              toString(sizes));
 }
 

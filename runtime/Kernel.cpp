@@ -25,8 +25,10 @@ using namespace attn::runtime;
 
 /// The level that the options name; by default the best of this machine.
 static CpuLevel chooseLevel(const Options &options) {
-  if (std::optional<CpuLevel> level = parseCpuLevel(options.level))
+  if (std::optional<CpuLevel> level = parseCpuLevel(options.level)) {
+    level->fastMath = options.fastMath;
     return *level;
+  }
   std::vector<std::string> names;
   for (const CpuLevel &known : cpuLevels())
     names.push_back(known.name.str());

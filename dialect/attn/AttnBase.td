@@ -172,10 +172,12 @@ def Attn_TargetAttr : Attn_Attr<"Target", "target"> {
   let description = [{
     Stands on the module under the name `attn.target`. `kind` is `cpu` (later
     `cuda`), `level` a row of the target's table (`x86-64-v3`, ...); `lanes` is the
-    number of f32 lanes of its vectors.
+    number of f32 lanes of its vectors. `fast_math` allows arithmetic that gives up
+    digits and special values (attn-expand-vector-math says which).
     Example: `#attn.target<kind = "cpu", level = "x86-64-v3", lanes = 8>`.
   }];
-  let parameters = (ins "::mlir::StringAttr":$kind, "::mlir::StringAttr":$level, "int64_t":$lanes);
+  let parameters = (ins "::mlir::StringAttr":$kind, "::mlir::StringAttr":$level, "int64_t":$lanes,
+      DefaultValuedParameter<"bool", "false">:$fast_math);
 }
 
 #endif // ATTN_BASE_TD

@@ -57,8 +57,8 @@ template <typename Op> class ExpandPattern : public OpRewritePattern<Op> {
 public:
   using Expand = Value (*)(Emitter &, Op, ValueRange);
 
-  ExpandPattern(MLIRContext *context, Expand expand)
-      : OpRewritePattern<Op>(context), expand(expand) {}
+  ExpandPattern(MLIRContext *context, Expand expand, bool fast)
+      : OpRewritePattern<Op>(context), expand(expand), fast(fast) {}
 
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
@@ -67,7 +67,7 @@ public:
     if (!working)
       return rewriter.notifyMatchFailure(op, "not f32 or a fixed vector of it");
     Location loc = op.getLoc();
-    Emitter emitter(rewriter, loc, working);
+    Emitter emitter(rewriter, loc, working, fast);
     if (type == working) {
       rewriter.replaceOp(op, expand(emitter, op, op->getOperands()));
       return success();
@@ -83,14 +83,22 @@ public:
 
 private:
   Expand expand;
+  bool fast;
 };
 
 class ExpandVectorMathPass
     : public attn::impl::ExpandVectorMathPassBase<ExpandVectorMathPass> {
   void runOnOperation() override {
+    auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
+    bool fast = target && target.getFastMath();
     RewritePatternSet patterns(&getContext());
-    populateVectorMathPatterns(patterns);
+    populateVectorMathPatterns(patterns, fast);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    if (fast) // also the divisions that the expansions made
+      getOperation().walk([](arith::DivFOp division) {
+        division.setFastmath(division.getFastmath() |
+                             arith::FastMathFlags::arcp);
+      });
     WalkResult result = getOperation().walk([](Operation *op) {
       if (!callsLibrary(op))
         return WalkResult::advance();
@@ -106,37 +114,47 @@ class ExpandVectorMathPass
 
 } // namespace
 
-template <typename Op>
-static void add(RewritePatternSet &patterns,
-                typename ExpandPattern<Op>::Expand expand) {
-  patterns.add<ExpandPattern<Op>>(patterns.getContext(), expand);
-}
+namespace {
 
-template <typename Op, Value (*expand)(Emitter &, Value)>
-static void addUnary(RewritePatternSet &patterns) {
-  add<Op>(patterns,
-          [](Emitter &e, Op, ValueRange x) { return expand(e, x[0]); });
-}
+/// Adds a pattern an operation, all with or without `fast`.
+class Patterns {
+public:
+  Patterns(RewritePatternSet &set, bool fast) : set(set), fast(fast) {}
 
-void attn::populateVectorMathPatterns(RewritePatternSet &patterns) {
-  populateConstantPowerPatterns(patterns);
-  add<math::ExpOp>(patterns, [](Emitter &e, math::ExpOp op, ValueRange x) {
+  template <typename Op> void add(typename ExpandPattern<Op>::Expand expand) {
+    set.add<ExpandPattern<Op>>(set.getContext(), expand, fast);
+  }
+  template <typename Op, Value (*expand)(Emitter &, Value)> void addUnary() {
+    add<Op>([](Emitter &e, Op, ValueRange x) { return expand(e, x[0]); });
+  }
+
+private:
+  RewritePatternSet &set;
+  bool fast;
+};
+
+} // namespace
+
+void attn::populateVectorMathPatterns(RewritePatternSet &set, bool fast) {
+  populateConstantPowerPatterns(set);
+  Patterns patterns(set, fast);
+  patterns.add<math::ExpOp>([](Emitter &e, math::ExpOp op, ValueRange x) {
     return expandExp(e, x[0], op->hasAttr(kNonPositiveAttrName));
   });
-  add<math::Exp2Op>(patterns, [](Emitter &e, math::Exp2Op op, ValueRange x) {
+  patterns.add<math::Exp2Op>([](Emitter &e, math::Exp2Op op, ValueRange x) {
     return expandExp2(e, x[0], op->hasAttr(kNonPositiveAttrName));
   });
-  add<math::PowFOp>(patterns, [](Emitter &e, math::PowFOp, ValueRange x) {
+  patterns.add<math::PowFOp>([](Emitter &e, math::PowFOp, ValueRange x) {
     return expandPow(e, x[0], x[1]);
   });
-  add<math::FmaOp>(patterns, [](Emitter &e, math::FmaOp, ValueRange x) {
+  patterns.add<math::FmaOp>([](Emitter &e, math::FmaOp, ValueRange x) {
     return e.fma(x[0], x[1], x[2]);
   });
-  addUnary<math::ExpM1Op, expandExpm1>(patterns);
-  addUnary<math::TanhOp, expandTanh>(patterns);
-  addUnary<math::LogOp, expandLog>(patterns);
-  addUnary<math::Log2Op, expandLog2>(patterns);
-  addUnary<math::Log1pOp, expandLog1p>(patterns);
-  addUnary<math::SinOp, expandSin>(patterns);
-  addUnary<math::CosOp, expandCos>(patterns);
+  patterns.addUnary<math::ExpM1Op, expandExpm1>();
+  patterns.addUnary<math::TanhOp, expandTanh>();
+  patterns.addUnary<math::LogOp, expandLog>();
+  patterns.addUnary<math::Log2Op, expandLog2>();
+  patterns.addUnary<math::Log1pOp, expandLog1p>();
+  patterns.addUnary<math::SinOp, expandSin>();
+  patterns.addUnary<math::CosOp, expandCos>();
 }

@@ -17,8 +17,8 @@ namespace attn {
 /// Adds the patterns of ExpandVectorMathPass: math operations on f32 and on
 /// fixed vectors of f32 to polynomials in `arith` and `vector`. Every pattern
 /// replaces one operation and leaves nothing for another one to match, so a
-/// single walk is enough.
-void populateVectorMathPatterns(mlir::RewritePatternSet &patterns);
+/// single walk is enough. `fast` allows what the pass says of fast math.
+void populateVectorMathPatterns(mlir::RewritePatternSet &patterns, bool fast);
 
 } // namespace attn
 

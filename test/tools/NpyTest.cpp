@@ -284,6 +284,35 @@ TEST_F(NpyFile, KeepsTheOldFileUntilTheNewOneIsThere) {
   EXPECT_EQ(status.st_mode & 0777, 0640u);
 }
 
+TEST_F(NpyFile, SeveralAreAllReplacedOrNone) {
+  std::string first = folder + "/a.npy", second = folder + "/b.npy",
+              sub = folder + "/sub";
+  std::ofstream(first) << "old";
+  auto commit = [&](bool fails) {
+    ASSERT_EQ(mkdir(sub.c_str(), 0755), 0);
+    std::vector<PendingFile> files;
+    for (const std::string &path : {first, second, sub + "/c.npy"}) {
+      files.emplace_back(path);
+      files.back().write("new");
+    }
+    if (fails) // its folder is taken away
+      ASSERT_EQ(rename(sub.c_str(), (folder + "/moved").c_str()), 0);
+    if (fails)
+      EXPECT_THROW(commitAll(files), Error);
+    else
+      commitAll(files);
+  };
+  commit(/*fails=*/true);
+  EXPECT_EQ(textOf(first), "old");
+  EXPECT_NE(access(second.c_str(), F_OK), 0);
+  EXPECT_EQ(count(), 2); // a.npy and the folder
+  commit(/*fails=*/false);
+  EXPECT_EQ(textOf(first), "new");
+  EXPECT_EQ(textOf(second), "new");
+  EXPECT_EQ(textOf(sub + "/c.npy"), "new");
+  EXPECT_EQ(count(), 4);
+}
+
 TEST_F(NpyFile, NamesWhatCannotBeRead) {
   auto message = [](const std::string &path) {
     try {

@@ -263,6 +263,7 @@ void attn::addBench(CLI::App &app, Action &action) {
   verb->add_option("--target", given->options.target, "cpu or reference")
       ->capture_default_str();
   addLevelOption(*verb, given->options.level);
+  addFastMathOption(*verb, given->options.fastMath);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where a file holds several");
   verb->footer("GFLOP/s counts 2 (D + Dv) operations for each visible pair. "

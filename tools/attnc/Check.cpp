@@ -389,6 +389,7 @@ void attn::addCheck(CLI::App &app, Action &action) {
   verb->add_option("--set", given->set, "NAME=NUMBER: a parameter's value")
       ->allow_extra_args(false);
   addLevelOption(*verb, given->options.level);
+  addFastMathOption(*verb, given->options.fastMath);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer("Inputs are made for any spec: sizes around the borders of "

@@ -119,9 +119,12 @@ static int build(const CompileOptions &given) {
     files[0].write(linkShared(object, nameOf(given.output)));
   else
     files[0].write(object);
+  std::string level = impl.getLevel().name.str();
+  if (impl.getLevel().fastMath)
+    level += " (with fast math)";
   if (!given.header.empty())
-    files[1].write(cHeader(made, factsOf(impl, sizes),
-                           impl.getLevel().name.str(), nameOf(given.header)));
+    files[1].write(
+        cHeader(made, factsOf(impl, sizes), level, nameOf(given.header)));
   commitAll(files);
   return 0;
 }
@@ -151,6 +154,7 @@ void attn::addCompile(CLI::App &app, Action &action) {
                    "what the names in C begin with; default: the spec's name");
   addSizeOptions(*verb, given->sizes);
   addLevelOption(*verb, given->options.level);
+  addFastMathOption(*verb, given->options.fastMath);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

@@ -1,4 +1,4 @@
-//===- LevelOption.cpp - the option --march -------------------------------===//
+//===- LevelOption.cpp - --march and --fast-math --------------------------===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -24,4 +24,10 @@ void attn::addLevelOption(CLI::App &verb, std::string &level) {
                                                  "'{}'; known levels are {}",
                                                  text, names);
       });
+}
+
+void attn::addFastMathOption(CLI::App &verb, bool &fast) {
+  verb.add_flag("--fast-math", fast,
+                "give up digits for speed: exponentials to 3e-6, divisions to "
+                "3 ulp, x / 0 and x / inf in kappa are NaN");
 }

@@ -1,4 +1,4 @@
-//===- LevelOption.h - the option --march -----------------------*- C++ -*-===//
+//===- LevelOption.h - --march and --fast-math ------------------*- C++ -*-===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,6 +14,8 @@ namespace attn {
 
 /// Adds `--march`, the CPU feature level; an unknown one is wrong usage.
 void addLevelOption(CLI::App &verb, std::string &level);
+/// Adds `--fast-math`, see Options::fastMath.
+void addFastMathOption(CLI::App &verb, bool &fast);
 
 } // namespace attn
 

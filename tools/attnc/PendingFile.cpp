@@ -52,7 +52,7 @@ PendingFile::PendingFile(std::string place) : path(std::move(place)) {
 
 PendingFile::PendingFile(PendingFile &&other) noexcept
     : path(std::move(other.path)), temporary(std::move(other.temporary)),
-      descriptor(other.descriptor) {
+      descriptor(other.descriptor), state(other.state) {
   other.descriptor = -1;
   other.temporary.clear();
 }
@@ -90,10 +90,36 @@ void PendingFile::close() {
     fail(errno);
 }
 
-void PendingFile::commit() {
+void PendingFile::place() {
   close();
-  if (!temporary.empty() && ::rename(temporary.c_str(), path.c_str()))
+  if (temporary.empty())
+    return; // was written directly
+  // What stood there lies under the temporary name until all is well.
+  if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(),
+                  RENAME_EXCHANGE) == 0) {
+    state = Replaced;
+    return;
+  }
+  // Nothing stood there, or the file system knows no exchange.
+  if (::rename(temporary.c_str(), path.c_str()))
     fail(errno);
+  state = New;
+}
+
+void PendingFile::takeBack() {
+  if (state == Replaced)
+    (void)::rename(temporary.c_str(), path.c_str());
+  if (state == New)
+    ::unlink(path.c_str());
+  if (state != Written)
+    temporary.clear();
+  state = Written;
+}
+
+void PendingFile::commit() {
+  place();
+  if (state == Replaced)
+    ::unlink(temporary.c_str());
   temporary.clear();
 }
 
@@ -101,18 +127,13 @@ void attn::commitAll(std::vector<PendingFile> &files) {
   // What can fail late, as on a full disk, fails here.
   for (PendingFile &file : files)
     file.close();
-  std::vector<std::string> done;
-  for (PendingFile &file : files) {
-    bool replaces = !file.temporary.empty();
-    try {
-      file.commit();
-    } catch (const Error &) {
-      // A folder was taken away in the meantime: half of the result is none.
-      for (const std::string &path : done)
-        ::unlink(path.c_str());
-      throw;
-    }
-    if (replaces)
-      done.push_back(file.path);
+  try {
+    for (PendingFile &file : files)
+      file.place();
+  } catch (const Error &) {
+    // A folder was taken away in the meantime: half of the result is none.
+    for (PendingFile &file : files)
+      file.takeBack();
+    throw;
   }
 }

@@ -27,14 +27,22 @@ public:
   void write(std::string_view text);
   void commit();
 
-  /// Puts all files in their places, or none of them.
+  /// Puts all files in their places, or leaves all of them as they were.
   friend void commitAll(std::vector<PendingFile> &files);
 
 private:
   void close();
+  /// Moves the file to its place; takeBack() undoes it.
+  void place();
+  void takeBack();
   [[noreturn]] void fail(int error) const;
   std::string path, temporary;
   int descriptor = -1;
+  enum State {
+    Written,  ///< the file is under its temporary name
+    New,      ///< it is in its place, where nothing stood
+    Replaced, ///< it is, and what stood there has the temporary name
+  } state = Written;
 };
 
 void commitAll(std::vector<PendingFile> &files);

@@ -125,8 +125,7 @@ static int run(const RunOptions &given) {
   };
   for (size_t n = 0; n < files.size(); ++n)
     pending[n].write(formatNpy(arrayOf(files[n].first)));
-  for (PendingFile &file : pending)
-    file.commit();
+  commitAll(pending);
   if (files.empty())
     for (size_t n = 0; n < results.size(); ++n)
       summarise(results[n], arrays[n]);
@@ -154,6 +153,7 @@ void attn::addRun(CLI::App &app, Action &action) {
                    "threads; 0: one a core")
       ->capture_default_str();
   addLevelOption(*verb, given->options.level);
+  addFastMathOption(*verb, given->options.fastMath);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

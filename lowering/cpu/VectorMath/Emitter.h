@@ -30,8 +30,11 @@ namespace attn::vectormath {
 /// Emits operations on vectors of one shape: f32, and i32 and f64 beside it.
 class Emitter {
 public:
-  Emitter(mlir::OpBuilder &builder, mlir::Location loc, mlir::VectorType type)
-      : builder(builder), loc(loc), type(type) {}
+  Emitter(mlir::OpBuilder &builder, mlir::Location loc, mlir::VectorType type,
+          bool fast = false)
+      : fast(fast), builder(builder), loc(loc), type(type) {}
+
+  const bool fast; ///< fewer digits are allowed
 
   /// Splats.
   mlir::Value f32(float value);

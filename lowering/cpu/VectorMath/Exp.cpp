@@ -43,6 +43,9 @@ static constexpr float kLn2Low = -2.12194440e-4f;
 static constexpr float kExp2Nearest[] = {1.0f,           0.693147004f,
                                          0.240222469f,   0.0555071086f,
                                          0.00967129227f, 0.00132695353f};
+/// The same with an error of 2.9e-6, for fast math.
+static constexpr float kExp2Fast[] = {1.0f, 0.6931242f, 0.24024095f,
+                                      0.05590651f, 0.009583037f};
 /// 2^f on [0, 1], 9.2e-8; also exact at f = 1, so that there is no step there
 /// and no x < 0 has a power above 1.
 static constexpr float kExp2Down[] = {1.0f,           0.693151712f,
@@ -52,6 +55,9 @@ static constexpr float kExp2Down[] = {1.0f,           0.693151712f,
 static constexpr float kExpNearest[] = {1.0f,          0.999999702f,
                                         0.499991447f,  0.166676536f,
                                         0.0418985672f, 0.00828931015f};
+/// The same with an error of 2.9e-6, for fast math.
+static constexpr float kExpFast[] = {1.0f, 0.99996686f, 0.50003016f, 0.1678745f,
+                                     0.041513603f};
 /// e^f on [0, ln 2], 9.2e-8, likewise.
 static constexpr float kExpDown[] = {1.0f,          1.00000656f,
                                      0.499860048f,  0.167611241f,
@@ -80,7 +86,9 @@ Value attn::vectormath::expandExp2(Emitter &e, Value x, bool nonPositive) {
   if (nonPositive) {
     Value biased = e.add(x, e.f32(kRoundBiased));
     Value f = e.sub(x, e.sub(biased, e.f32(kRoundBiased)));
-    return e.mul(e.polynomial(f, kExp2Nearest), powerOfTwo(e, biased));
+    Value power =
+        e.fast ? e.polynomial(f, kExp2Fast) : e.polynomial(f, kExp2Nearest);
+    return e.mul(power, powerOfTwo(e, biased));
   }
   x = e.atMost(128, x);
   Value n = e.floor(x);
@@ -94,7 +102,9 @@ Value attn::vectormath::expandExp(Emitter &e, Value x, bool nonPositive) {
   if (nonPositive) {
     Value biased = e.fma(x, e.f32(kLog2E), e.f32(kRoundBiased));
     Value f = reduceByLn2(e, x, e.sub(biased, e.f32(kRoundBiased)));
-    return e.mul(e.polynomial(f, kExpNearest), powerOfTwo(e, biased));
+    Value power =
+        e.fast ? e.polynomial(f, kExpFast) : e.polynomial(f, kExpNearest);
+    return e.mul(power, powerOfTwo(e, biased));
   }
   x = e.atMost(89, x); // n = 128
   // Four units below log2 e: at the largest x with a finite result the rounded

@@ -90,6 +90,10 @@ struct Options {
   /// The folder of compiled code. Empty: the environment's ATTN_CACHE_DIR, else
   /// attnc in XDG_CACHE_HOME or ~/.cache; "off", or ATTN_CACHE=off there: none.
   std::string cache = {};
+  /// Faster arithmetic that gives up digits and special values: exponentials
+  /// with a running maximum have a relative error of 3e-6, not 2e-7; divisions
+  /// are within 3 ulp, and x / 0 and x / inf inside kappa are NaN.
+  bool fastMath = false;
 };
 
 /// A compiled kernel: cheap to copy, callable from many threads on different
