@@ -21,18 +21,12 @@ void attn::setTarget(ModuleOp module, const CpuLevel &level) {
   MLIRContext *context = module.getContext();
   module->setAttr(kTargetAttrName,
                   TargetAttr::get(context, StringAttr::get(context, "cpu"),
-                                  StringAttr::get(context, level.name),
+                                  StringAttr::get(context, nameOf(level)),
                                   level.lanes, level.fastMath));
 }
 
-/// Equal operations are merged before the rest is simplified: the emitters make
-/// many, and an operation is visited once and not once a copy. From the end to
-/// the beginning, which leaves fewer to be visited again.
 static void addCleanUp(OpPassManager &pm) {
-  GreedyRewriteConfig config;
-  config.setUseTopDownTraversal(false);
-  pm.addPass(createCSEPass());
-  pm.addPass(createCanonicalizerPass(config));
+  pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 

@@ -18,9 +18,9 @@ using namespace attn;
 // inner loop. Many panels: keys come from far once a tile of queries, and a
 // mask is looked at panel by panel.
 static const CpuLevel levels[] = {
-    {"x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64},
-    {"x86-64-v3", "x86-64-v3", "", 8, 2, 6, 4, 8, 60},
-    {"x86-64-v2", "x86-64-v2", "", 4, 2, 6, 1, 8, 60},
+    {"x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64, true},
+    {"x86-64-v3", "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true},
+    {"x86-64-v2", "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false},
 };
 
 llvm::ArrayRef<CpuLevel> attn::cpuLevels() { return levels; }
@@ -45,6 +45,7 @@ std::optional<CpuLevel> attn::parseCpuLevel(llvm::StringRef text) {
   CpuLevel result = *level;
   result.cpu = machine->cpu;
   result.features = machine->features;
+  result.hasHalfConversion = machine->hasHalfConversion;
   return result;
 }
 
@@ -65,6 +66,11 @@ const CpuLevel &attn::hostCpuLevel() {
   // Asked on every call of a kernel, and asking the machine takes 50 us.
   static const CpuLevel &level = detectLevel();
   return level;
+}
+
+std::string attn::nameOf(const CpuLevel &level) {
+  std::string name = level.name.str();
+  return level.cpu == level.name ? name : name + "@" + level.cpu.str();
 }
 
 bool attn::hostRuns(const CpuLevel &level) {

@@ -17,21 +17,23 @@
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace attn {
 
 /// One feature level of the CPU target.
 struct CpuLevel {
-  llvm::StringLiteral name;     ///< as in `--march=`, and in #attn.target
-  llvm::StringLiteral cpu;      ///< LLVM's name of the machine, of no other row
+  llvm::StringLiteral name; ///< as in `--march=`, and in #attn.target
+  llvm::StringLiteral cpu;  ///< LLVM's name of the machine: that of the level
   llvm::StringLiteral features; ///< LLVM's feature string beyond `cpu`
   int64_t lanes;                ///< f32 lanes of a vector
-  int64_t panelVectors;  ///< vectors of queries in a panel (register block)
-  int64_t rowBlock;      ///< rows of the other operand in a register block
-  int64_t unroll;        ///< steps of a product in one iteration
-  int64_t panels;        ///< panels in a tile of queries
-  int64_t tileK;         ///< keys in a tile
-  bool fastMath = false; ///< as asked for: fewer digits, fewer special values
+  int64_t panelVectors;   ///< vectors of queries in a panel (register block)
+  int64_t rowBlock;       ///< rows of the other operand in a register block
+  int64_t unroll;         ///< steps of a product in one iteration
+  int64_t panels;         ///< panels in a tile of queries
+  int64_t tileK;          ///< keys in a tile
+  bool hasHalfConversion; ///< converts f16 to f32 and back (F16C)
+  bool fastMath = false;  ///< as asked for: fewer digits, fewer special values
   /// Queries in a tile.
   int64_t tileQ() const { return lanes * panelVectors * panels; }
 };
@@ -45,6 +47,8 @@ const CpuLevel *findCpuLevel(llvm::StringRef name);
 /// instructions of another (or `native`), which tests a row of the table on a
 /// machine that lacks its instructions.
 std::optional<CpuLevel> parseCpuLevel(llvm::StringRef text);
+/// The text that parseCpuLevel reads as this level.
+std::string nameOf(const CpuLevel &level);
 /// The most capable level that this machine runs.
 const CpuLevel &hostCpuLevel();
 /// Whether this machine runs the instructions of a level.

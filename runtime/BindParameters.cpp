@@ -59,9 +59,6 @@ void InputBinder::checkParameter(size_t index) {
         who + " has shape " + toString(tensor.shape) + "; it is declared as " +
         declaration(formal) +
         (formal.axes.empty() ? ", one number" : ", or one number for all"));
-  if (tensor.type == Type::f16 || tensor.type == Type::bf16)
-    throw Error(who + " has type " + nameOf(tensor.type) +
-                "; parameters are f32, f64, i32 or i64");
   for (size_t axis = 0; axis < formal.axes.size(); ++axis) {
     const Axis &declared = formal.axes[axis];
     int64_t extent = tensor.shape[axis];

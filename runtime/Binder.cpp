@@ -115,13 +115,11 @@ void InputBinder::checkRows(size_t index) {
   if (rank < 2 || rank > 4)
     throw Error(who + " has shape " + toString(tensor.shape) +
                 "; it must be [N, n], [B, N, n] or [B, H, N, n]");
-  if (isInteger(tensor.type) || (!rules.reference && tensor.type != Type::f32))
-    throw Error(
-        who + " has type " + nameOf(tensor.type) + "; " +
-        (rules.reference
-             ? "the reference takes f32, f64, f16 or bf16"
-             : "the cpu target takes f32 (--target=reference takes f64, "
-               "f16 and bf16 too)"));
+  if (isInteger(tensor.type) || (!rules.reference && tensor.type == Type::f64))
+    throw Error(who + " has type " + nameOf(tensor.type) + "; " +
+                (rules.reference ? "the reference takes f32, f64, f16 or bf16"
+                                 : "the cpu target takes f32, f16 or bf16 "
+                                   "(--target=reference takes f64 too)"));
   checkView(who, tensor);
   binding.sources.push_back({formal.name, tensor});
   tensor = withRankFour(std::move(tensor));
@@ -140,8 +138,11 @@ void InputBinder::checkRows(size_t index) {
   }
   auto &rows = binding.sizes.rows;
   std::pair<std::string, int64_t> row(formal.name, tensor.shape[3]);
-  if (std::find(rows.begin(), rows.end(), row) == rows.end())
+  if (std::find(rows.begin(), rows.end(), row) == rows.end()) {
     rows.push_back(row);
+    if (tensor.type != Type::f32)
+      binding.sizes.types.push_back({formal.name, tensor.type});
+  }
   binding.arrays[index] = std::move(tensor);
 }
 
@@ -312,6 +313,7 @@ Binding InputBinder::bind() {
   forEach(FormalKind::Param, FormalKind::Param,
           [&](size_t i) { bindParameter(i); });
   std::sort(binding.sizes.rows.begin(), binding.sizes.rows.end());
+  std::sort(binding.sizes.types.begin(), binding.sizes.types.end());
   for (const auto &[name, extent] : sizes)
     binding.sizes.variables.push_back({name, extent.value});
   return std::move(binding);

@@ -48,8 +48,8 @@ struct Binding {
 
 /// What the target asks of arrays.
 struct BindRules {
-  /// The reference takes f64, f16 and bf16 rows, any strides, and keeps f64
-  /// parameters as they are. Compiled code takes f32 and rows of stride 1.
+  /// The reference takes f64 rows too, any strides, and keeps f64 parameters as
+  /// they are. Compiled code takes rows of stride 1.
   bool reference = false;
 };
 

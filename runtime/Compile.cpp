@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Compile.h"
+#include "runtime/Arrays.h"
 #include "runtime/Cache.h"
 #include "runtime/CodeGen.h"
 #include "runtime/Explanation.h"
@@ -117,20 +118,22 @@ std::string Compilation::key(const std::string &what) const {
   return compilerIdentity() + "\n" + what + "\n" + ir;
 }
 
-/// `q=64 k=64 v=64`
-static std::string toString(const StaticSizes &sizes) {
+/// `q=64 k=64 v=64 v:bf16`
+static std::string textOf(const StaticSizes &sizes) {
   std::string text;
   for (const auto *list : {&sizes.rows, &sizes.variables})
     for (const auto &[name, extent] : *list)
       text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
+  for (const auto &[name, type] : sizes.types)
+    text += " " + name + ":" + nameOf(type);
   return text;
 }
 
 std::string Compilation::codeKey(const StaticSizes &sizes,
                                  const CpuLevel &level) const {
-  return key("code for " + level.name.str() + " as " + level.cpu.str() +
-             (level.fastMath ? ", fast math" : "") + "\nrows " + std::to_string(sizes.rows.size()) + ", " +
-             toString(sizes));
+  return key("code for " + attn::nameOf(level) +
+             (level.fastMath ? ", fast math" : "") + "\nrows " +
+             std::to_string(sizes.rows.size()) + ", " + textOf(sizes));
 }
 
 std::shared_ptr<Compilation>
@@ -320,7 +323,7 @@ void Specialisation::generate(const CpuLevel &level) {
   stored.object = emitObject(*lowered, level)->getBuffer().str();
   if (parent->cache)
     parent->cache->store(parent->codeKey(sizes, level),
-                         name + " " + toString(sizes) + ", " + level.name.str(),
+                         name + " " + textOf(sizes) + ", " + level.name.str(),
                          stored.encode());
 }
 

@@ -121,6 +121,17 @@ LogicalResult runtime::readSignature(ModuleOp module, Signature &signature) {
   return success();
 }
 
+/// The type in which an input is stored.
+static mlir::Type elementOf(const std::string &name, const StaticSizes &sizes,
+                            Builder &builder) {
+  for (const auto &[input, type] : sizes.types)
+    if (input == name)
+      return type == attn::Type::bf16  ? mlir::Type(builder.getBF16Type())
+             : type == attn::Type::f16 ? mlir::Type(builder.getF16Type())
+                                       : mlir::Type(builder.getF32Type());
+  return builder.getF32Type();
+}
+
 FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
                                          const Signature &signature,
                                          const StaticSizes &sizes) {
@@ -131,11 +142,19 @@ FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
     return ShapedType::kDynamic;
   };
   SmallVector<SmallVector<int64_t>> extents;
+  SmallVector<mlir::Type> elements;
   std::optional<unsigned> output;
+  Builder builder(function.getContext());
+  mlir::Type queryElement = builder.getF32Type();
   for (auto [index, formal] : llvm::enumerate(signature.formals)) {
     extents.emplace_back();
-    if (formal.kind <= FormalKind::Value)
+    elements.emplace_back();
+    if (formal.kind <= FormalKind::Value) {
       extents.back().push_back(lookUp(sizes.rows, formal.name));
+      elements.back() = elementOf(formal.name, sizes, builder);
+      if (formal.kind == FormalKind::Query)
+        queryElement = elements.back();
+    }
     for (const Axis &axis : formal.axes)
       extents.back().push_back(axis.kind == Axis::Named
                                    ? lookUp(sizes.variables, axis.name)
@@ -143,7 +162,7 @@ FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
     if (formal.kind == FormalKind::Output && formal.name == "o")
       output = index;
   }
-  if (failed(specialize(function, extents)))
+  if (failed(specialize(function, extents, elements)))
     return failure();
   AttentionOp attention;
   function.walk([&](AttentionOp op) { attention = op; });
@@ -153,9 +172,10 @@ FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
         "the length of the rows of v does not follow from the "
         "sizes given");
   if (output) { // known only now that the types of v's map are
-    SmallVector<Type> types(function.getArgumentTypes());
-    types[*output] = withLastExtents(cast<MemRefType>(types[*output]),
-                                     row.getLength(), /*contiguous=*/true);
+    SmallVector<mlir::Type> types(function.getArgumentTypes());
+    types[*output] =
+        withLastExtents(cast<MemRefType>(types[*output]), row.getLength(),
+                        /*contiguous=*/true, queryElement);
     if (failed(specialize(function, types)))
       return failure();
   }

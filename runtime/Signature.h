@@ -13,6 +13,8 @@
 #ifndef ATTN_RUNTIME_SIGNATURE_H
 #define ATTN_RUNTIME_SIGNATURE_H
 
+#include "attn/attn.h"
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -72,14 +74,17 @@ struct Signature {
 /// Returns false where the text is none.
 bool parseAxis(const std::string &text, Axis &axis);
 
-/// What code is specialised on: the row length of each input by its name, and
-/// the size variables. Sorted by name, so that equal sizes compare equal.
+/// What code is specialised on: the row length of each input by its name, the
+/// size variables, and the types of inputs that are not f32. Sorted by name, so
+/// that equal sizes compare equal.
 struct StaticSizes {
   std::vector<std::pair<std::string, int64_t>> rows;
   std::vector<std::pair<std::string, int64_t>> variables;
+  std::vector<std::pair<std::string, Type>> types;
 
   bool operator==(const StaticSizes &other) const {
-    return rows == other.rows && variables == other.variables;
+    return rows == other.rows && variables == other.variables &&
+           types == other.types;
   }
 };
 

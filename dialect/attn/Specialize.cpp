@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace attn;
 
 MemRefType attn::withLastExtents(MemRefType type, ArrayRef<int64_t> extents,
-                                 bool contiguous) {
+                                 bool contiguous, Type element) {
   SmallVector<int64_t> shape(type.getShape());
   size_t first = shape.size() - std::min(shape.size(), extents.size());
   for (size_t t = first; t < shape.size(); ++t)
@@ -26,7 +26,7 @@ MemRefType attn::withLastExtents(MemRefType type, ArrayRef<int64_t> extents,
   if (contiguous && !strides.empty())
     strides.back() = 1;
   return MemRefType::get(
-      shape, type.getElementType(),
+      shape, element ? element : type.getElementType(),
       StridedLayoutAttr::get(type.getContext(), offset, strides),
       type.getMemorySpace());
 }
@@ -156,7 +156,8 @@ LogicalResult attn::specialize(func::FuncOp function,
 }
 
 LogicalResult attn::specialize(func::FuncOp function,
-                               ArrayRef<SmallVector<int64_t>> lastExtents) {
+                               ArrayRef<SmallVector<int64_t>> lastExtents,
+                               ArrayRef<Type> elements) {
   SmallVector<Type> types;
   for (auto [n, extents] : llvm::enumerate(lastExtents)) {
     if (n >= function.getNumArguments())
@@ -169,7 +170,8 @@ LogicalResult attn::specialize(func::FuncOp function,
     bool contiguous = kind == ArgKind::Query || kind == ArgKind::Key ||
                       kind == ArgKind::Value ||
                       (kind == ArgKind::Output && arg.getName() == "o");
-    types.push_back(withLastExtents(type, extents, contiguous));
+    types.push_back(withLastExtents(
+        type, extents, contiguous, n < elements.size() ? elements[n] : Type()));
   }
   return specialize(function, types);
 }

@@ -20,10 +20,10 @@ namespace attn {
 
 /// `type` with its last extents known: `extents` are those of the last axes,
 /// where kDynamic leaves one as it is. With `contiguous` the innermost stride
-/// is 1.
+/// is 1. `element` is the new element type, null for the same.
 mlir::MemRefType withLastExtents(mlir::MemRefType type,
                                  llvm::ArrayRef<int64_t> extents,
-                                 bool contiguous);
+                                 bool contiguous, mlir::Type element = {});
 
 /// Gives the arguments of an attention function new types, infers the types of
 /// all rows from them, folds lengths and what follows from them, and verifies.
@@ -31,11 +31,13 @@ mlir::MemRefType withLastExtents(mlir::MemRefType type,
 mlir::LogicalResult specialize(mlir::func::FuncOp function,
                                llvm::ArrayRef<mlir::Type> argumentTypes);
 
-/// The same with only extents: one list an argument, as withLastExtents takes
-/// them; q, k, v and o become contiguous along their rows.
+/// The same with only extents and element types, one of each an argument, as
+/// withLastExtents takes them (no elements: all stay); q, k, v and o become
+/// contiguous along their rows.
 mlir::LogicalResult
 specialize(mlir::func::FuncOp function,
-           llvm::ArrayRef<llvm::SmallVector<int64_t>> lastExtents);
+           llvm::ArrayRef<llvm::SmallVector<int64_t>> lastExtents,
+           llvm::ArrayRef<mlir::Type> elements = {});
 
 } // namespace attn
 

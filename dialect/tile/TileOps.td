@@ -64,7 +64,8 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "rows [row, row + R) of memory[leading indices]";
   let description = [{
     The tile's first axis runs over rows; a second one over the last axis of the
-    memory. Rows at or past `limit` are zero and never touched (S2).
+    memory. Rows at or past `limit` are zero and never touched (S2). A tile of f32 widens
+    what is stored as bf16 or f16.
     Example: `%k = tile.load %K[%b, %h, %j0] to %nk : memref<?x?x?x64xf32> -> !tile.tile<k64, d64, f32>`.
   }];
   let arguments = (ins AnyMemRef:$memory, Variadic<Index>:$indices, Index:$limit);
@@ -74,7 +75,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
 }
 def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "write a tile to rows [row, row + R) of memory; rows at or past `limit` are not";
-  let description = [{ With an index for the last axis too, the tile's second axis starts there, and
+  let description = [{ Rounded once to the memory's type. With an index for the last axis too, the tile's second axis starts there, and
     what lies past the memory's end is not written. Example: `tile.store %o, %O[%b, %h, %i0] to %nq : !tile.tile<q96, e64, f32>, memref<?x?x?x64xf32>`. }];
   let arguments = (ins Tile_TileType:$tile, AnyMemRef:$memory, Variadic<Index>:$indices, Index:$limit);
   let assemblyFormat = "$tile `,` $memory `[` $indices `]` `to` $limit attr-dict `:` qualified(type($tile)) `,` type($memory)";

@@ -24,7 +24,7 @@ void CEntryBuilder::readMembers(Value arguments) {
     if (f.scalar)
       continue;
     Value from = at(arguments, f.offset);
-    Value size = word(f.element == CField::I64 ? 8 : 4);
+    Value size = word(f.elementBytes());
     Value error = call("attn.c.view", types.i32,
                        {from, word(f.rank), size, members[n].view})[0];
     Value good = status(CError::None);
@@ -188,7 +188,7 @@ void CEntryBuilder::checkValues(Value arguments) {
 /// extents must have been found right.
 void CEntryBuilder::checkOverlaps() {
   auto sizeOf = [&](unsigned n) {
-    return word(interface.fields[n].element == CField::I64 ? 8 : 4);
+    return word(interface.fields[n].elementBytes());
   };
   for (auto [n, f] : llvm::enumerate(interface.fields)) {
     if (!f.isOutput())
@@ -265,7 +265,7 @@ void CEntryBuilder::checkWorkspace(Value arguments, Value prepared) {
   for (auto [n, f] : llvm::enumerate(interface.fields)) {
     if (f.scalar)
       continue;
-    Value size = word(f.element == CField::I64 ? 8 : 4);
+    Value size = word(f.elementBytes());
     Value shared = call("attn.c.overlap", types.i1,
                         {members[n].view, size, view, word(1)})[0];
     fail(both(both(members[n].given, prepared), shared), CError::Overlap, n);

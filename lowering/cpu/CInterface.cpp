@@ -263,6 +263,8 @@ static LogicalResult addArgument(ModuleOp module, CInterface &interface,
   f.rank = rank;
   f.scalar = f.kind == ArgKind::Param && rank == 0;
   f.element = type.getElementType().isF32()         ? CField::F32
+              : type.getElementType().isBF16()      ? CField::BF16
+              : type.getElementType().isF16()       ? CField::F16
               : type.getElementType().isInteger(32) ? CField::I32
                                                     : CField::I64;
   f.extents.assign(type.getShape().begin(), type.getShape().end());

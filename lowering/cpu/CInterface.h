@@ -65,7 +65,7 @@ struct CTable {
 
 /// A member of the argument struct.
 struct CField {
-  enum Element { F32, I32, I64 } element = F32;
+  enum Element { F32, BF16, F16, I32, I64 } element = F32;
   ArgKind kind = ArgKind::Param;         ///< of the first of `arguments`
   std::string name;                      ///< as in the spec
   std::string field;                     ///< as in C
@@ -81,6 +81,9 @@ struct CField {
   double bound = 0;
   int64_t offset = 0; ///< in bytes
 
+  int64_t elementBytes() const {
+    return element == I64 ? 8 : element == BF16 || element == F16 ? 2 : 4;
+  }
   bool isOutput() const { return kind == ArgKind::Output; }
   bool isOptional() const {
     return kind == ArgKind::KeyLengths || kind == ArgKind::QueryLengths ||

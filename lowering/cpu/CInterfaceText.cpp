@@ -160,7 +160,7 @@ std::string CField::errorText(CError error) const {
   case CError::Null:
     return "its pointer is null";
   case CError::Alignment:
-    return formatv("its address is no multiple of {0}", element == I64 ? 8 : 4);
+    return formatv("its address is no multiple of {0}", elementBytes());
   case CError::Extent:
     return "it has an extent that is negative or above 2^30, or spans more "
            "than 2^62 bytes";

@@ -136,8 +136,14 @@ private:
                      Accumulate accumulate, int64_t rowBlock, int64_t unroll);
   mlir::Value isFinite(tile::TileType type, const TileForm &view);
 
+  // CpuConvert.cpp.
+  mlir::Value widen(mlir::Value stored);
+  mlir::Value narrow(mlir::Value x, mlir::Type storage);
+
   // CpuMemory.cpp.
   void emitLoad(tile::LoadOp op);
+  TileForm copyRows(tile::TileType type, mlir::Value flat, mlir::Value stride,
+                    mlir::Value rows);
   mlir::LogicalResult emitStore(tile::StoreOp op);
   /// The memory at `indices` as a flat memref, and the stride of its rows.
   std::pair<mlir::Value, mlir::Value>

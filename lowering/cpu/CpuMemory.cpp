@@ -60,6 +60,40 @@ void CpuEmitter::forLaneBlocks(function_ref<void(Value, Value, Value)> body) {
   });
 }
 
+static Type elementOf(Value memory) {
+  return cast<MemRefType>(memory.getType()).getElementType();
+}
+
+/// Rows that are not stored as f32, widened into a buffer: every query reads
+/// them as scalars.
+TileForm CpuEmitter::copyRows(TileType type, Value flat, Value stride,
+                              Value rows) {
+  int64_t width = type.getShape()[1], lanes = level.lanes;
+  int64_t padded = llvm::alignTo(width, lanes), whole = width / lanes * lanes;
+  Value buffer;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(entry);
+    buffer = make<memref::AllocaOp>(
+        MemRefType::get({type.getShape()[0] * padded}, b.getF32Type()),
+        b.getI64IntegerAttr(64));
+  }
+  Value step = index(padded);
+  Type element = elementOf(flat);
+  loop(index(0), rows, 1, [&](Value row) {
+    Value from = mul(row, stride), to = mul(row, step);
+    if (whole)
+      loop(index(0), index(whole), lanes, [&](Value d) {
+        storeVector(widen(loadVector(flat, add(from, d), element)), buffer,
+                    add(to, d));
+      });
+    for (int64_t d = whole; d < width; ++d)
+      make<memref::StoreOp>(widen(make<memref::LoadOp>(flat, add(from, d))),
+                            buffer, ValueRange{add(to, d)});
+  });
+  return {TileForm::View, buffer, step, {}, rows};
+}
+
 void CpuEmitter::emitLoad(tile::LoadOp op) {
   TileType type = op.getResult().getType();
   Value memory = scalars.lookupOrDefault(op.getMemory());
@@ -73,7 +107,10 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   rows = min(rows, index(type.getShape()[0]));
 
   if (!hasLanes(type) && type.rank() == 2) {
-    forms[op.getResult()] = {TileForm::View, flat, stride, {}, rows};
+    forms[op.getResult()] =
+        elementOf(flat).isF32()
+            ? TileForm{TileForm::View, flat, stride, {}, rows}
+            : copyRows(type, flat, stride, rows);
     return;
   }
   Value buffer = allocate(type);
@@ -83,7 +120,8 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
     Value source = flat, step = stride;
     loop(index(0), rows, 1, [&](Value r) {
       make<memref::StoreOp>(
-          toLaneType(make<memref::LoadOp>(source, mul(r, step))), buffer, r);
+          toLaneType(widen(make<memref::LoadOp>(source, mul(r, step)))), buffer,
+          r);
     });
     return;
   }
@@ -98,6 +136,7 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   int64_t depth = type.getShape()[1], lanes = level.lanes;
   int64_t whole = depth / lanes * lanes;
   Value source = flat, step = stride;
+  Type element = elementOf(flat);
   forLaneBlocks([&](Value panel, Value lane0, Value first) {
     Values starts;
     for (int64_t l = 0; l < lanes; ++l)
@@ -106,7 +145,8 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
       loop(index(0), index(whole), lanes, [&](Value d) {
         Values block;
         for (int64_t l = 0; l < lanes; ++l)
-          block.push_back(loadVector(source, add(starts[l], d)));
+          block.push_back(
+              widen(loadVector(source, add(starts[l], d), element)));
         transpose(block);
         for (int64_t l = 0; l < lanes; ++l)
           storeVector(block[l], buffer, {panel, add(d, l), lane0});
@@ -114,8 +154,9 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
     if (depth > whole)
       loop(index(whole), index(depth), 1, [&](Value d) {
         for (int64_t l = 0; l < lanes; ++l)
-          make<memref::StoreOp>(make<memref::LoadOp>(source, add(starts[l], d)),
-                                buffer, ValueRange{panel, d, add(lane0, l)});
+          make<memref::StoreOp>(
+              widen(make<memref::LoadOp>(source, add(starts[l], d))), buffer,
+              ValueRange{panel, d, add(lane0, l)});
       });
   });
 }
@@ -146,10 +187,10 @@ LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
     buffer = materialize(op.getTile());
   }
   Value flat = target, stride = step;
+  Type element = elementOf(flat);
   if (type.rank() == 1) {
-    Type element = cast<MemRefType>(flat.getType()).getElementType();
     loop(index(0), rows, 1, [&](Value r) {
-      Value x = make<memref::LoadOp>(buffer, r);
+      Value x = narrow(make<memref::LoadOp>(buffer, r), element);
       if (x.getType() != element) // argmax
         x = make<arith::TruncIOp>(element, x);
       make<memref::StoreOp>(x, flat, mul(r, stride));
@@ -180,17 +221,17 @@ LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
         transpose(block);
         for (int64_t l = 0; l < lanes; ++l)
           ifRow(l, [&](Value start) {
-            storeVector(block[l], flat, add(start, d));
+            storeVector(narrow(block[l], element), flat, add(start, d));
           });
       });
     if (width > whole)
       for (int64_t l = 0; l < lanes; ++l)
         ifRow(l, [&](Value start) {
           loop(index(whole), end, 1, [&](Value d) {
-            make<memref::StoreOp>(
-                make<memref::LoadOp>(buffer,
-                                     ValueRange{panel, d, add(lane0, l)}),
-                flat, add(start, d));
+            Value x = make<memref::LoadOp>(buffer,
+                                           ValueRange{panel, d, add(lane0, l)});
+            make<memref::StoreOp>(narrow(x, element), flat,
+                                  ValueRange{add(start, d)});
           });
         });
   });

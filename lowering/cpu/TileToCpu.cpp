@@ -53,8 +53,8 @@ std::optional<int64_t> queriesInTile(scf::ForallOp grid) {
 struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
   void runOnOperation() override {
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
-    const CpuLevel *level =
-        target ? findCpuLevel(target.getLevel().getValue()) : nullptr;
+    std::optional<CpuLevel> level =
+        target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
     if (!level) {
       getOperation().emitError("the module names no known target; set ")
           << kTargetAttrName;

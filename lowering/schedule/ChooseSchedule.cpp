@@ -64,8 +64,8 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
     auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
-    const CpuLevel *level =
-        target ? findCpuLevel(target.getLevel().getValue()) : nullptr;
+    std::optional<CpuLevel> level =
+        target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
     if (!level) {
       getOperation().emitError("the module names no known target; set ")
           << kTargetAttrName;

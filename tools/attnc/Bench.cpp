@@ -22,7 +22,8 @@ using namespace attn::runtime;
 namespace {
 struct BenchOptions {
   std::vector<std::string> specs, set;
-  std::string shape = "1,8,8,2048,2048,64,64", type = "f32", data = "normal";
+  std::string shape = "1,8,8,2048,2048,64,64", data = "normal";
+  Type type = Type::f32;
   std::string format = "text", specName;
   int64_t repeat = 0;
   double seconds = 2;
@@ -81,6 +82,7 @@ static Entry prepare(const BenchOptions &given, const std::string &spec,
   Recipe recipe;
   recipe.shape = fitShape(shape, impl.signature);
   recipe.data = dataOf(given.data);
+  recipe.type = given.type;
   for (const auto &[name, value] : parseSettings(given.set))
     if (hasParameter(impl.signature, name))
       recipe.settings[name] = value;
@@ -93,7 +95,9 @@ static Entry prepare(const BenchOptions &given, const std::string &spec,
   std::vector<Output> outputs;
   for (size_t n = 0; n < shapes.size(); ++n) {
     const std::string &name = impl.signature.results[n];
-    entry.results.emplace_back(name == "argmax" ? Type::i32 : Type::f32,
+    entry.results.emplace_back(name == "argmax" ? Type::i32
+                               : name == "o"    ? given.type
+                                                : Type::f32,
                                shapes[n]);
     outputs.push_back({name, entry.results.back().view()});
   }
@@ -125,9 +129,9 @@ static void print(const BenchOptions &given, const Entry &entry, double peak) {
                "\"peak_gflops\": {:.3f}, "
                "\"fraction\": {:.4f}, \"workspace_mib\": {:.3f}, "
                "\"compile_ms\": {:.1f}}}\n",
-               entry.name, given.options.target, given.type, shape.toString(),
-               given.options.threads, seconds * 1e3, gflops, peak,
-               gflops / peak, entry.workspace / (1 << 20), entry.compile);
+               entry.name, given.options.target, typeName(given.type),
+               shape.toString(), given.options.threads, seconds * 1e3, gflops,
+               peak, gflops / peak, entry.workspace / (1 << 20), entry.compile);
     return;
   }
   fmt::print("{:<16} {:>10.3f} {:>9.1f} {:>8.3f} {:>10.2f} {:>11.1f}\n",
@@ -143,9 +147,6 @@ static int run(BenchOptions given) {
   if (given.format != "text" && given.format != "json")
     throw UsageError(
         fmt::format("--format {}: 'text' or 'json' is expected", given.format));
-  if (given.type != "f32")
-    throw Error(fmt::format("--type {}: the type is not supported; use f32",
-                            given.type));
   int threads = Threads(given.options.threads).count();
   given.options.threads = threads;
   bool reference = given.options.target == "reference";
@@ -239,8 +240,7 @@ void attn::addBench(CLI::App &app, Action &action) {
       ->required();
   verb->add_option("--shape", given->shape, "B,Hq,Hk,Nq,Nk,D,Dv")
       ->capture_default_str();
-  verb->add_option("--type", given->type, "type of the arrays")
-      ->capture_default_str();
+  addTypeOption(*verb, given->type);
   verb->add_option("--threads", given->options.threads,
                    "threads; 0: one a core")
       ->capture_default_str();

@@ -223,7 +223,7 @@ void HeaderWriter::introduction() {
 /// What all headers of this kind have in common.
 void HeaderWriter::shared() {
   line("#ifndef ATTN_C_INTERFACE");
-  line("#define ATTN_C_INTERFACE 1");
+  line("#define ATTN_C_INTERFACE 2");
   say("Arrays: the address of element [0, 0, ...], extents, and strides in "
       "elements (all 0: row-major). Of the 4 extents and strides the first "
       "ones "
@@ -238,6 +238,12 @@ void HeaderWriter::shared() {
   array("attn_in_i64", "const int64_t *");
   array("attn_out_f32", "float *");
   array("attn_out_i32", "int32_t *");
+  say("bf16 (the upper half of a float) and f16 (IEEE binary16), as their "
+      "bits.");
+  for (const char *type : {"bf16", "f16"}) {
+    array(fmt::format("attn_in_{}", type).c_str(), "const uint16_t *");
+    array(fmt::format("attn_out_{}", type).c_str(), "uint16_t *");
+  }
   line("");
   say("A status is 0, or one of these in its low 8 bits and above them 1 + the "
       "number of the member of the argument struct that is wrong (0: the call "
@@ -250,7 +256,7 @@ void HeaderWriter::shared() {
   }
   line("  ATTN_STATUS_MASK = 255");
   line("}};");
-  line("#elif ATTN_C_INTERFACE != 1");
+  line("#elif ATTN_C_INTERFACE != 2");
   line("#error \"headers of different versions of attnc's C interface\"");
   line("#endif");
 }
@@ -268,15 +274,29 @@ void HeaderWriter::sizes() {
   line("}};");
 }
 
+/// As in the names of the array structs.
+static std::string elementName(CField::Element element) {
+  switch (element) {
+  case CField::F32:
+    return "f32";
+  case CField::BF16:
+    return "bf16";
+  case CField::F16:
+    return "f16";
+  case CField::I32:
+    return "i32";
+  case CField::I64:
+    return "i64";
+  }
+  return "";
+}
+
 void HeaderWriter::member(const CField &f) {
   std::string type, text;
   if (f.scalar)
     type = f.element == CField::I64 ? "int64_t" : "float";
   else
-    type = f.isOutput()
-               ? f.element == CField::I32 ? "attn_out_i32" : "attn_out_f32"
-           : f.element == CField::I64 ? "attn_in_i64"
-                                      : "attn_in_f32";
+    type = (f.isOutput() ? "attn_out_" : "attn_in_") + elementName(f.element);
   std::string values = f.valueText();
   if (f.isRows())
     text = f.roles.size() > 1         ? "Input, rows of several roles: "

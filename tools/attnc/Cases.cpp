@@ -198,6 +198,10 @@ attn::spoilKeys(const Signature &signature, Problem &problem, Random &random) {
   std::vector<std::vector<char>> spoiled(s.B, std::vector<char>(s.Nk, 0));
   const float values[] = {std::numeric_limits<float>::quiet_NaN(),
                           std::numeric_limits<float>::infinity(), -1e30f, 5};
+  auto fill = [](Array &array, int64_t at, int64_t count, float value) {
+    for (int64_t n = at; n < at + count; ++n)
+      array.setReal(n, value);
+  };
   for (int64_t b = 0; b < s.B; ++b)
     for (int64_t j = 0; j < s.Nk; ++j)
       // Late keys, which a causal row does not see, and those past a length.
@@ -211,8 +215,8 @@ attn::spoilKeys(const Signature &signature, Problem &problem, Random &random) {
       for (int64_t h = 0; h < heads; ++h)
         for (int64_t j = 0; j < s.Nk; ++j)
           if (spoiled[b][j])
-            std::fill_n(array.data<float>() + ((b * heads + h) * s.Nk + j) * n,
-                        n, values[random.integer(0, 3)]);
+            fill(array, ((b * heads + h) * s.Nk + j) * n, n,
+                 values[random.integer(0, 3)]);
   }
   return spoiled;
 }

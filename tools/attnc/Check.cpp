@@ -28,6 +28,7 @@ struct CheckOptions {
   std::string spec, specName;
   int64_t seed = 1, only = -1, most = 0;
   std::vector<std::string> set;
+  Type type = Type::f32;
   Options options;
 };
 
@@ -112,6 +113,7 @@ Results Checker::compute(const Kernel &kernel, const Problem &problem,
     const std::string &name = signature.results[n];
     Type type = name == "argmax"       ? Type::i32
                 : impl.rules.reference ? Type::f64
+                : name == "o"          ? given.type
                                        : Type::f32;
     Array array(type, shapes[n]);
     if (strided && shapes[n].size() == 4 &&
@@ -349,6 +351,7 @@ int Checker::run() {
     progress.show(fmt::format("check {}: case {} of {}", compiled.name(), n,
                               cases.size()));
     cases[n].recipe.settings = settings;
+    cases[n].recipe.type = given.type;
     runCase(n, cases[n]);
     ++done;
   }
@@ -388,6 +391,7 @@ void attn::addCheck(CLI::App &app, Action &action) {
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--set", given->set, "NAME=NUMBER: a parameter's value")
       ->allow_extra_args(false);
+  addTypeOption(*verb, given->type);
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);
   verb->add_option("--spec-name", given->specName,

@@ -17,18 +17,7 @@
 using namespace attn;
 
 double attn::elementOf(const Array &array, int64_t index) {
-  switch (array.type) {
-  case Type::f64:
-    return array.data<double>()[index];
-  case Type::f32:
-    return array.data<float>()[index];
-  case Type::i32:
-    return array.data<int32_t>()[index];
-  case Type::i64:
-    return array.data<int64_t>()[index];
-  default:
-    throw Error("internal: elements of this type are not compared");
-  }
+  return array.real(index);
 }
 
 std::string attn::indexText(const std::vector<int64_t> &shape, int64_t index) {
@@ -41,16 +30,34 @@ std::string attn::indexText(const std::vector<int64_t> &shape, int64_t index) {
 }
 
 namespace {
-/// What f32 holds of a number.
+/// What a storage type holds of a number.
 enum class Held { Normal, Overflow, Underflow };
-} // namespace
 
-static Held heldBy(double x) {
-  double size = std::fabs(x);
-  if (size > std::numeric_limits<float>::max())
-    return Held::Overflow; // infinity too
-  return size < 0x1p-126 && size > 0 ? Held::Underflow : Held::Normal;
-}
+/// Range and precision of a type in which results are stored.
+struct Storage {
+  double largest = std::numeric_limits<float>::max();
+  double unit = 0;     ///< of rounding once to it, after f32; relative
+  double smallest = 0; ///< and absolute, where numbers lose digits to the range
+
+  explicit Storage(Type type) {
+    if (type == Type::bf16) {
+      largest = 0x1.fep127;
+      unit = 0x1p-8;
+    } else if (type == Type::f16) {
+      largest = 65504;
+      unit = 0x1p-11;
+      smallest = 0x1p-25;
+    }
+  }
+  Held holds(double x) const {
+    double size = std::fabs(x);
+    if (size > largest)
+      return Held::Overflow; // infinity too
+    return size < 0x1p-126 && size > 0 ? Held::Underflow : Held::Normal;
+  }
+  double rounding(double x) const { return std::fabs(x) * unit + smallest; }
+};
+} // namespace
 
 /// What the error of an element is relative to, where that is its own matter.
 static double unitOf(const std::string &name, double expected) {
@@ -80,11 +87,12 @@ Comparison attn::compare(const std::string &name, const Array &got,
                          const Array &expected,
                          const std::vector<const Array *> &moved) {
   Comparison worst;
+  Storage storage(got.type);
   int64_t count = expected.size();
   bool overall = name == "o" || name == "weights";
   double largest = 0, shift = 0;
   for (int64_t n = 0; n < count; ++n)
-    if (double x = elementOf(expected, n); heldBy(x) == Held::Normal)
+    if (double x = elementOf(expected, n); storage.holds(x) == Held::Normal)
       largest = std::max(largest, std::fabs(x));
   auto shiftAt = [&](int64_t n) {
     double result = 0;
@@ -97,7 +105,7 @@ Comparison attn::compare(const std::string &name, const Array &got,
   };
   if (overall)
     for (int64_t n = 0; n < count; ++n)
-      if (heldBy(elementOf(expected, n)) == Held::Normal)
+      if (storage.holds(elementOf(expected, n)) == Held::Normal)
         shift = std::max(shift, shiftAt(n));
 
   // Two trials may both leave a single number alone by chance, but not half of
@@ -107,7 +115,7 @@ Comparison attn::compare(const std::string &name, const Array &got,
     std::vector<double> relative;
     for (int64_t n = 0; n < count; ++n)
       if (double x = elementOf(expected, n);
-          x != 0 && heldBy(x) == Held::Normal)
+          x != 0 && storage.holds(x) == Held::Normal)
         relative.push_back(shiftAt(n) / unitOf(name, x));
     if (!relative.empty()) {
       auto middle = relative.begin() + relative.size() / 2;
@@ -119,7 +127,7 @@ Comparison attn::compare(const std::string &name, const Array &got,
   double worstRatio = -1;
   for (int64_t n = 0; n < count; ++n) {
     double want = elementOf(expected, n), have = elementOf(got, n);
-    Held held = heldBy(want);
+    Held held = storage.holds(want);
     double bound = fixedBound(name, want, largest), error;
     double movement = overall ? shift : shiftAt(n);
     if (typical > 0 && held == Held::Normal)
@@ -133,18 +141,19 @@ Comparison attn::compare(const std::string &name, const Array &got,
       if (!std::isnan(have))
         continue;
     }
-    bound = std::max(bound, 8 * movement);
+    bound = std::max(bound, 8 * movement) + storage.rounding(want);
     if (std::isnan(have))
       error = std::numeric_limits<double>::infinity();
     else if (held ==
              Held::Overflow) // +-inf in f32, up to the edge of the range
       error = std::isinf(want) ? (have == want ? 0 : INFINITY)
-              : std::isinf(have) || std::fabs(have) > 3.4e38 ? 0
-                                                             : INFINITY;
+              : std::isinf(have) || std::fabs(have) > 0.999 * storage.largest
+                  ? 0
+                  : INFINITY;
     else if (held == Held::Underflow)
       error = std::fabs(have) <= 0x1p-125 ? 0 : INFINITY;
     else if (std::isinf(have)) // rounded out of the range
-      error = std::fabs(want) > 3.3e38 ? 0 : INFINITY;
+      error = std::fabs(want) > 0.97 * storage.largest ? 0 : INFINITY;
     else
       error = std::fabs(have - want);
     double ratio = bound > 0 ? error / bound : error > 0 ? INFINITY : 0;

@@ -42,6 +42,19 @@ static Array copyOf(const Tensor &view) {
   return copy;
 }
 
+Array attn::storedAs(const Array &array, Type type) {
+  if (array.type == type)
+    return array;
+  // The memory, gaps between rows included.
+  int64_t count = array.bytes.size() / sizeOf(array.type);
+  Array stored(type, {count});
+  for (int64_t n = 0; n < count; ++n)
+    stored.setReal(n, array.real(n));
+  stored.shape = array.shape;
+  stored.strides = array.strides;
+  return stored;
+}
+
 Problem attn::packed(const Problem &problem) {
   Problem result = problem;
   for (NamedArray &named : result.arrays)
@@ -95,7 +108,8 @@ Problem attn::perturbed(const Signature &signature, const Problem &problem,
   Problem result = packed(problem);
   Random random(seed);
   for (NamedArray &named : result.arrays) {
-    if (named.array.type != Type::f32)
+    Type type = named.array.type;
+    if (type != Type::f32 && type != Type::f16 && type != Type::bf16)
       continue;
     const Formal *bounded = nullptr;
     for (const Formal &formal : signature.formals)
@@ -111,7 +125,7 @@ Problem attn::perturbed(const Signature &signature, const Problem &problem,
     for (int64_t n = 0; n < count; ++n) {
       if (n % length == 0)
         whole = (random.bits() & 1 ? 1 : -1) * 0x1p-24;
-      double x = named.array.data<float>()[n];
+      double x = named.array.real(n);
       double factor = 1 + whole + random.uniform(-1, 1) * 0x1p-24;
       // A value on its bound, or next to it, stays inside.
       moved.data<double>()[n] = bounded && x == bounded->bound ? x : x * factor;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernels.h"
+#include "LevelOption.h"
 #include "Problem.h"
 
 #include <fmt/format.h>
@@ -22,11 +23,13 @@ void attn::addSizeOptions(CLI::App &verb, SizeOptions &options) {
   verb.add_option("--set", options.set,
                   "NAME=NUMBER: a size variable; default: D")
       ->allow_extra_args(false);
+  addTypeOption(verb, options.type);
 }
 
 std::optional<StaticSizes> attn::staticSizes(const Signature &signature,
                                              const SizeOptions &options) {
-  if (!options.D && !options.Dv && !options.shape && options.set.empty())
+  if (!options.D && !options.Dv && !options.shape && options.set.empty() &&
+      options.type == Type::f32)
     return std::nullopt;
   if (options.shape && (options.D || options.Dv))
     throw UsageError("--shape has D and Dv already");
@@ -45,6 +48,9 @@ std::optional<StaticSizes> attn::staticSizes(const Signature &signature,
   rows.emplace(roles.value, shape.Dv);
   StaticSizes sizes;
   sizes.rows.assign(rows.begin(), rows.end());
+  if (options.type != Type::f32)
+    for (const auto &[name, length] : rows)
+      sizes.types.emplace_back(name, options.type);
 
   std::map<std::string, double> settings = parseSettings(options.set);
   std::vector<std::string> variables = sizeVariables(signature);

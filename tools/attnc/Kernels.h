@@ -18,6 +18,7 @@ struct SizeOptions {
   std::optional<int64_t> D, Dv;
   std::optional<std::string> shape;
   std::vector<std::string> set;
+  Type type = Type::f32; ///< of the inputs and of o
 };
 void addSizeOptions(CLI::App &verb, SizeOptions &options);
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Npy.h"
+#include "runtime/Arrays.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -51,6 +52,14 @@ std::string_view attn::nameOf(Type type) {
     return "int64";
   }
   return "";
+}
+
+double Array::real(int64_t n) const {
+  return runtime::loadReal(type, bytes.data() + n * sizeOf(type));
+}
+
+void Array::setReal(int64_t n, double value) {
+  runtime::storeReal(type, bytes.data() + n * sizeOf(type), value);
 }
 
 /// The number of elements of that shape, or nothing where it overflows.
@@ -239,12 +248,12 @@ template <typename T> int64_t widen(const std::byte *from) {
 } // namespace
 
 static const Storage storages[] = {
-    {"f4", 4, Type::f32, nullptr},         {"f8", 8, Type::f64, nullptr},
-    {"f2", 2, Type::f16, nullptr},         {"i4", 4, Type::i32, nullptr},
-    {"i8", 8, Type::i64, nullptr},         {"b1", 1, Type::i64, widen<uint8_t>},
-    {"u1", 1, Type::i64, widen<uint8_t>},  {"i1", 1, Type::i64, widen<int8_t>},
-    {"u2", 2, Type::i64, widen<uint16_t>}, {"i2", 2, Type::i64, widen<int16_t>},
-    {"u4", 4, Type::i64, widen<uint32_t>},
+    {"f4", 4, Type::f32, nullptr},        {"f8", 8, Type::f64, nullptr},
+    {"f2", 2, Type::f16, nullptr},        {"V2", 2, Type::bf16, nullptr},
+    {"i4", 4, Type::i32, nullptr},        {"i8", 8, Type::i64, nullptr},
+    {"b1", 1, Type::i64, widen<uint8_t>}, {"u1", 1, Type::i64, widen<uint8_t>},
+    {"i1", 1, Type::i64, widen<int8_t>},  {"u2", 2, Type::i64, widen<uint16_t>},
+    {"i2", 2, Type::i64, widen<int16_t>}, {"u4", 4, Type::i64, widen<uint32_t>},
 };
 
 static const Storage &findStorage(const std::string &descr,
@@ -381,7 +390,8 @@ std::string attn::formatNpy(const Array &array) {
     descr = "<i8";
     break;
   case Type::bf16:
-    throw Error("error: .npy files have no bfloat16");
+    descr = "<V2"; // as ml_dtypes does
+    break;
   }
   std::string header = fmt::format(
       "{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,

@@ -43,6 +43,9 @@ struct Array {
   template <typename T> const T *data() const {
     return reinterpret_cast<const T *>(bytes.data());
   }
+  /// Element n of the memory as a number; setReal rounds to the array's type.
+  double real(int64_t n) const;
+  void setReal(int64_t n, double value);
   /// A view for a call; valid as long as the array is.
   Tensor view() const;
 };
@@ -53,7 +56,8 @@ int64_t sizeOf(Type type);
 std::string_view nameOf(Type type);
 
 /// Parses the text of a `.npy` file; `file` is what errors call it. Elements
-/// are f16, f32, f64, i32 or i64; booleans and the other integers of at most 32
+/// are f16, bf16 (`V2`, as ml_dtypes writes them: NumPy has none of its own),
+/// f32, f64, i32 or i64; booleans and the other integers of at most 32
 /// bits become i64. At most four axes.
 Array parseNpy(std::string_view text, const std::string &file);
 /// Reads a `.npy` file.

@@ -260,7 +260,9 @@ Problem attn::makeProblem(const Signature &signature, const Recipe &recipe) {
                     block);
       array = std::move(repeated);
     }
-    problem.arrays.push_back(layOut(name, array, recipe.layout));
+    NamedArray laidOut = layOut(name, array, recipe.layout);
+    laidOut.array = storedAs(laidOut.array, recipe.type);
+    problem.arrays.push_back(std::move(laidOut));
   };
   bool shared = (roles.queryIsKey() || roles.queryIsValue()) && s.Hq != s.Hk;
   addInput(roles.query, shared ? 1 : s.Hq, s.Nq, s.D);

@@ -64,6 +64,7 @@ struct Recipe {
   ProblemShape shape;
   RowData data = RowData::Normal;
   Layout layout = Layout::Packed;
+  Type type = Type::f32; ///< in which q, k and v are stored, rounded to it
   /// Values of size variables; a missing one is D.
   std::map<std::string, int64_t> sizes;
   /// Parameters that are set by the user.
@@ -105,6 +106,8 @@ Problem extractSequence(const runtime::Signature &signature,
                         const Problem &problem, int64_t b);
 /// The same numbers, every array row-major.
 Problem packed(const Problem &problem);
+/// The same array with its elements rounded to another type.
+Array storedAs(const Array &array, Type type);
 /// Moves every real number by about a unit in the last place of f32, rows as a
 /// whole too: what the answer is sensitive to. Arrays become f64.
 Problem perturbed(const runtime::Signature &signature, const Problem &problem,

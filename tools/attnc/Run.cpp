@@ -44,22 +44,7 @@ static Type typeOf(const std::string &result, const GivenInputs &inputs,
 static void summarise(const std::string &name, const Array &array) {
   double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
   for (int64_t n = 0; n < array.size(); ++n) {
-    double x = 0;
-    switch (array.type) {
-    case Type::f64:
-      x = array.data<double>()[n];
-      break;
-    case Type::i32:
-      x = array.data<int32_t>()[n];
-      break;
-    case Type::f32:
-      x = array.data<float>()[n];
-      break;
-    default:
-      fmt::print("{} ({}) {}\n", name, fmt::join(array.shape, ", "),
-                 nameOf(array.type));
-      return;
-    }
+    double x = array.real(n);
     low = std::min(low, x);
     high = std::max(high, x);
     sum += x;

@@ -61,9 +61,11 @@ struct Tensor {
                std::move(strides)) {}
 };
 
-/// An input ([N, n], [B, N, n] or [B, H, N, n]) or parameter (an array, or one
-/// number for every index) by name; beside those of the spec, key_lengths and
-/// query_lengths ([B], i32 or i64) and offset ([1], [B], or a number).
+/// An input ([N, n], [B, N, n] or [B, H, N, n], of f32, f16 or bf16; o has the
+/// type of the one that q derives from) or parameter (an array, or one number
+/// for every index; converted to f32) by name; beside those of the spec,
+/// key_lengths and query_lengths ([B], i32 or i64) and offset ([1], [B], or a
+/// number).
 struct Argument {
   std::string name;
   Tensor tensor;

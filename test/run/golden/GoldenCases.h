@@ -86,6 +86,10 @@ enum class Layout {
 std::string check(const Suite &suite, const Case &c, const Options &options,
                   Layout layout = Layout::RowMajor, double tolerance = 1);
 
+/// The relative L2 error of o on the CPU against the reference, both given the
+/// case's real arrays rounded to `type`; 0 where the case has no o.
+double errorStoredAs(const Suite &suite, const Case &c, Type type);
+
 /// Compares one output (o, mass, lse, ...) by the pass rule. `mass` is the
 /// computed mass where there is one.
 std::string compare(const Suite &suite, const std::string &name,

@@ -95,6 +95,15 @@ protected:
 TEST_P(Level, AgreesWithNarrowVectors) { EXPECT_EQ(on("x86-64-v2"), ""); }
 TEST_P(Level, AgreesWithWideVectors) { EXPECT_EQ(on("x86-64-v4@native"), ""); }
 
+/// o is rounded once, from f32: to half a unit of the type.
+class Storage : public ::testing::TestWithParam<Case> {};
+TEST_P(Storage, AgreesInBf16) {
+  EXPECT_LE(errorStoredAs(suite(), GetParam(), Type::bf16), 4e-3);
+}
+TEST_P(Storage, AgreesInF16) {
+  EXPECT_LE(errorStoredAs(suite(), GetParam(), Type::f16), 1e-3);
+}
+
 const Case &find(const std::string &id) {
   for (const Case &c : suite().cases())
     if (c.id == id)
@@ -145,6 +154,8 @@ INSTANTIATE_TEST_SUITE_P(Golden, Reference,
 INSTANTIATE_TEST_SUITE_P(Golden, Cpu, ::testing::ValuesIn(suite().cases()),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Golden, Level, ::testing::ValuesIn(oneOfEachSpec()),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Golden, Storage, ::testing::ValuesIn(oneOfEachSpec()),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Golden, Strided, ::testing::ValuesIn(maskedCases()),
                          nameOf);
