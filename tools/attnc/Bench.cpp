@@ -9,6 +9,7 @@
 #include "Machine.h"
 #include "Problem.h"
 #include "Progress.h"
+#include "TypeOption.h"
 #include "Visibility.h"
 #include "runtime/Kernel.h"
 

@@ -11,6 +11,7 @@
 #include "Machine.h"
 #include "Noise.h"
 #include "Progress.h"
+#include "TypeOption.h"
 #include "Visibility.h"
 #include "lowering/Target.h"
 #include "runtime/Kernel.h"

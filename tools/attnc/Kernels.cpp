@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernels.h"
-#include "LevelOption.h"
 #include "Problem.h"
+#include "TypeOption.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-//===- LevelOption.cpp - --march, --type, --fast-math ---------------------===//
+//===- LevelOption.cpp - --march and --fast-math --------------------------===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,11 +7,8 @@
 
 #include "LevelOption.h"
 #include "lowering/Target.h"
-#include "runtime/Arrays.h"
 
 #include <fmt/format.h>
-
-#include <map>
 
 using namespace attn;
 
@@ -27,25 +24,6 @@ void attn::addLevelOption(CLI::App &verb, std::string &level) {
                                                  "'{}'; known levels are {}",
                                                  text, names);
       });
-}
-
-const char *attn::typeName(Type type) { return runtime::nameOf(type); }
-
-void attn::addTypeOption(CLI::App &verb, Type &type) {
-  static const std::map<std::string, Type> types = {
-      {"f32", Type::f32}, {"bf16", Type::bf16}, {"f16", Type::f16}};
-  verb.add_option_function<std::string>(
-          "--type", [&type](const std::string &name) { type = types.at(name); },
-          "type in which inputs and o are stored: f32, bf16 or f16; arithmetic "
-          "is in f32")
-      ->check([](const std::string &name) {
-        return types.count(name)
-                   ? std::string()
-                   : fmt::format("there is no type '{}'; known types are f32, "
-                                 "bf16, f16",
-                                 name);
-      })
-      ->default_str("f32");
 }
 
 void attn::addFastMathOption(CLI::App &verb, bool &fast) {
