@@ -49,6 +49,8 @@ TEST(NormalForm, OneFormForManySpellings) {
   EXPECT_TRUE(same("log(exp(s)*e)", "s + log(e)"));
   EXPECT_TRUE(same("tanh(-s)", "-tanh(s)"));
   EXPECT_TRUE(same("max(s, 2)", "relu(s - 2) + 2"));
+  EXPECT_TRUE(same("max(s, -s)", "abs(s)"));
+  EXPECT_TRUE(same("min(b - s, s - b)", "-abs(s - b)"));
   EXPECT_TRUE(same("min(s, 0)", "s - relu(s)"));
   EXPECT_TRUE(same("dot(2*q, k*c)", "c*s*2"));
   EXPECT_TRUE(same("dot(q*cos(c*i), k)", "s*cos(-i*c)"));
