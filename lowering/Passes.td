@@ -83,4 +83,17 @@ def CpuEntryPass : Pass<"attn-cpu-entry", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def CpuCEntryPass : Pass<"attn-cpu-c-entry", "::mlir::ModuleOp"> {
+  let summary = "the C interface of an ahead-of-time kernel around its entries";
+  let description = [{
+    From the module's `attn.c_interface` (see `setCInterface`) makes the functions of the C
+    header: NAME, NAME_workspace, NAME_prepare, NAME_stages, NAME_items, NAME_range and
+    NAME_error. They check everything that a caller can get wrong before anything is written,
+    and call nothing outside of the module. All other functions become internal. Refuses a
+    name that C cannot use, and arrays of more than 4 axes.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::func::FuncDialect",
+      "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
 #endif // ATTN_PASSES_TD
