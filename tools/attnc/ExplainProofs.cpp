@@ -14,6 +14,15 @@
 using namespace attn;
 using runtime::Explanation;
 
+void attn::addLines(std::vector<std::string> &lines, const std::string &text,
+                    const char *indent) {
+  for (size_t start = 0; start < text.size();) {
+    size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(indent + text.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
 /// The text broken into lines at spaces.
 static void addWrapped(std::vector<std::string> &lines, const std::string &text,
                        const std::string &first) {
@@ -104,11 +113,7 @@ void attn::addProofs(Facts &facts, const Explanation &explanation) {
       addWrapped(lines, reason, "- ");
     // The culprit, underlined.
     const std::string &excerpt = explanation.excerpts[n];
-    for (size_t start = 0; start < excerpt.size();) {
-      size_t end = std::min(excerpt.find('\n', start), excerpt.size());
-      lines.push_back("    " + excerpt.substr(start, end - start));
-      start = end + 1;
-    }
+    addLines(lines, excerpt, "    ");
     facts.add(name, lines, quoteJson(verdict));
     auto append = [&](std::string &list, const std::string &json) {
       list += (list.empty() ? "" : ", ") + quoteJson(name) + ": " + json;
@@ -189,11 +194,7 @@ void attn::addOrders(Facts &facts, const Explanation &explanation,
   }
   if (!refusal.empty()) {
     std::vector<std::string> lines = {"none: this kernel is refused"};
-    for (size_t start = 0; start < refusal.size();) {
-      size_t end = std::min(refusal.find('\n', start), refusal.size());
-      lines.push_back(refusal.substr(start, end - start));
-      start = end + 1;
-    }
+    addLines(lines, refusal);
     facts.add("schedule", lines, quoteJson(std::string("none")));
     return;
   }
