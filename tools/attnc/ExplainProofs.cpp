@@ -68,9 +68,15 @@ static std::string blockText(const KernelProofs &proofs, const BlockText &block,
   return (sum ? "(" + scalar + ")" : scalar) + "*" + rows;
 }
 
+/// Whether there is a map and its channels are known: none for kappa = 0.
+static bool isCounted(const KernelProofs &proofs) {
+  const auto &map = proofs.separable.map;
+  return map && (map->rank > 0 || map->blocks.empty());
+}
+
 static void addFeatures(Facts &facts, const KernelProofs &proofs) {
   const FeatureMap &map = *proofs.separable.map;
-  bool counted = map.rank > 0 || map.blocks.empty();
+  bool counted = isCounted(proofs);
   facts.add("rank",
             {fmt::format("{} channels: {}",
                          counted ? std::to_string(map.rank) : "unknown",
@@ -173,7 +179,7 @@ void attn::addOrders(Facts &facts, const Explanation &explanation,
                              "in kappa"});
   double quadratic = 2 * heads * Nq * Nk * (D + Dv);
   add("quadratic", quadratic, 4 * (Dv + 1 + (gauge ? 1 : 0)), "a query");
-  bool counted = proofs.separable.map && proofs.separable.map->rank > 0;
+  bool counted = isCounted(proofs);
   double linear = 0, cross = 0;
   if (counted) {
     auto rank = static_cast<double>(proofs.separable.map->rank);
