@@ -8,6 +8,7 @@
 #include "runtime/Import.h"
 
 #include "dialect/attn/Specialize.h"
+#include "lowering/analysis/ExpressionText.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -143,7 +144,7 @@ FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
     if (formal.kind == FormalKind::Output && formal.name == "o")
       output = index;
   }
-  if (failed(specialize(function, extents)))
+  if (failed(specialize(function, extents, describe)))
     return failure();
   AttentionOp attention;
   function.walk([&](AttentionOp op) { attention = op; });
@@ -156,7 +157,7 @@ FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
     SmallVector<Type> types(function.getArgumentTypes());
     types[*output] = withLastExtents(cast<MemRefType>(types[*output]),
                                      row.getLength(), /*contiguous=*/true);
-    if (failed(specialize(function, types)))
+    if (failed(specialize(function, types, describe)))
       return failure();
   }
   return row.getLength();
