@@ -30,6 +30,19 @@ func::FuncOp runtime::attentionFunction(ModuleOp module) {
   return nullptr;
 }
 
+/// A module that the text does not spell has no place: where its first function
+/// stands, or else where the text begins.
+static InFlightDiagnostic emitErrorIn(ModuleOp module) {
+  Location place = module.getLoc();
+  auto given = dyn_cast<FileLineColLoc>(place);
+  if (given && given.getLine() == 0) {
+    auto functions = module.getOps<func::FuncOp>();
+    place = functions.empty() ? FileLineColLoc::get(given.getFilename(), 1, 1)
+                              : (*functions.begin()).getLoc();
+  }
+  return emitError(place);
+}
+
 LogicalResult runtime::selectFunction(ModuleOp module, llvm::StringRef name) {
   std::string names;
   unsigned count = 0;
@@ -44,16 +57,16 @@ LogicalResult runtime::selectFunction(ModuleOp module, llvm::StringRef name) {
       function.erase();
   }
   if (names.empty())
-    return module.emitError(
-               "there is no attention function in this module; the "
-               "arguments of one carry '")
+    return emitErrorIn(module)
+           << "there is no attention function in this module; the "
+              "arguments of one carry '"
            << kArgAttrName << "'";
   if (count == 0)
-    return module.emitError("there is no spec '")
-           << name << "' here; there is " << names;
+    return emitErrorIn(module)
+           << "there is no spec '" << name << "' here; there is " << names;
   if (count > 1)
-    return module.emitError("there are several specs here: ")
-           << names << "; choose one by its name";
+    return emitErrorIn(module) << "there are several specs here: " << names
+                               << "; choose one by its name";
   return success();
 }
 
