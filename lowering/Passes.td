@@ -72,7 +72,8 @@ def ExpandVectorMathPass : Pass<"attn-expand-vector-math", "::mlir::ModuleOp"> {
 
     Where the target's `fast_math` is set: exponentials of what is at most 0 have a polynomial
     of one degree less, with a relative error of 3e-6; a division is a multiplication by an
-    estimated reciprocal, refined once, within 3 ulp, and x / 0 and x / inf are NaN.
+    estimated reciprocal, refined once, within 3 ulp, and nothing is promised of infinities:
+    x / 0 and x / inf are NaN.
   }];
   let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect"];
 }
@@ -85,6 +86,19 @@ def CpuEntryPass : Pass<"attn-cpu-entry", "::mlir::ModuleOp"> {
     `args[t]` points to the memref descriptor of function argument t.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def CpuCEntryPass : Pass<"attn-cpu-c-entry", "::mlir::ModuleOp"> {
+  let summary = "the C interface of an ahead-of-time kernel around its entries";
+  let description = [{
+    From the module's `attn.c_interface` (see `setCInterface`) makes the functions of the C
+    header: NAME, NAME_workspace, NAME_prepare, NAME_stages, NAME_items, NAME_range and
+    NAME_error. They check everything that a caller can get wrong before anything is written,
+    and call nothing outside of the module. All other functions become internal. Refuses a
+    name that C cannot use, and arrays of more than 4 axes.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::func::FuncDialect",
+      "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 #endif // ATTN_PASSES_TD

@@ -7,7 +7,6 @@
 
 #include "lowering/Pipelines.h"
 #include "lowering/Passes.h"
-#include "lowering/cpu/CpuCEntry.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"

@@ -192,6 +192,11 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
   return result;
 }
 
+void Compilation::lower(ModuleOp scheduled) {
+  check([&] { return runPipeline(scheduled, buildLoopsPipeline); });
+  check([&] { return runPipeline(scheduled, buildCpuPipeline); });
+}
+
 Explanation Compilation::explain(const StaticSizes &sizes) {
   Explanation result;
   result.module = specialisedModule(sizes);
@@ -310,8 +315,7 @@ void Specialisation::generate(const CpuLevel &level) {
   stored = StoredCode();
   stored.outputRow = outputRow;
   stored.workspaces = workspacesOf(function);
-  parent->check([&] { return runPipeline(*lowered, buildLoopsPipeline); });
-  parent->check([&] { return runPipeline(*lowered, buildCpuPipeline); });
+  parent->lower(*lowered);
   for (unsigned k = 0;; ++k) {
     std::string stage = name + ".stage" + std::to_string(k);
     if (!SymbolTable::lookupSymbolIn(*lowered, stage + ".run"))

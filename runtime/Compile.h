@@ -115,6 +115,9 @@ public:
   /// while holding the lock.
   mlir::OwningOpRef<mlir::ModuleOp> schedule(const StaticSizes &sizes,
                                              const CpuLevel &level);
+  /// Takes what `schedule` made through the other pipelines; throws what the
+  /// CPU refuses. Use it while holding the lock.
+  void lower(mlir::ModuleOp scheduled);
   /// A copy of the kernel's module at these sizes. Use it while holding the
   /// lock.
   mlir::OwningOpRef<mlir::ModuleOp>

@@ -8,6 +8,7 @@
 #include "runtime/Import.h"
 
 #include "dialect/attn/Specialize.h"
+#include "lowering/analysis/ExpressionText.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -29,6 +30,19 @@ func::FuncOp runtime::attentionFunction(ModuleOp module) {
   return nullptr;
 }
 
+/// A module that the text does not spell has no place: where its first function
+/// stands, or else where the text begins.
+static InFlightDiagnostic emitErrorIn(ModuleOp module) {
+  Location place = module.getLoc();
+  auto given = dyn_cast<FileLineColLoc>(place);
+  if (given && given.getLine() == 0) {
+    auto functions = module.getOps<func::FuncOp>();
+    place = functions.empty() ? FileLineColLoc::get(given.getFilename(), 1, 1)
+                              : (*functions.begin()).getLoc();
+  }
+  return emitError(place);
+}
+
 LogicalResult runtime::selectFunction(ModuleOp module, llvm::StringRef name) {
   std::string names;
   unsigned count = 0;
@@ -43,16 +57,16 @@ LogicalResult runtime::selectFunction(ModuleOp module, llvm::StringRef name) {
       function.erase();
   }
   if (names.empty())
-    return module.emitError(
-               "there is no attention function in this module; the "
-               "arguments of one carry '")
+    return emitErrorIn(module)
+           << "there is no attention function in this module; the "
+              "arguments of one carry '"
            << kArgAttrName << "'";
   if (count == 0)
-    return module.emitError("there is no spec '")
-           << name << "' here; there is " << names;
+    return emitErrorIn(module)
+           << "there is no spec '" << name << "' here; there is " << names;
   if (count > 1)
-    return module.emitError("there are several specs here: ")
-           << names << "; choose one by its name";
+    return emitErrorIn(module) << "there are several specs here: " << names
+                               << "; choose one by its name";
   return success();
 }
 
@@ -162,7 +176,7 @@ FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
     if (formal.kind == FormalKind::Output && formal.name == "o")
       output = index;
   }
-  if (failed(specialize(function, extents, elements)))
+  if (failed(specialize(function, extents, elements, describe)))
     return failure();
   AttentionOp attention;
   function.walk([&](AttentionOp op) { attention = op; });
@@ -176,7 +190,7 @@ FailureOr<int64_t> runtime::specialiseOn(func::FuncOp function,
     types[*output] =
         withLastExtents(cast<MemRefType>(types[*output]), row.getLength(),
                         /*contiguous=*/true, queryElement);
-    if (failed(specialize(function, types)))
+    if (failed(specialize(function, types, describe)))
       return failure();
   }
   return row.getLength();

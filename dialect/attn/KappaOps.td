@@ -28,7 +28,7 @@ def Attn_IndexOp : Attn_KappaOp<"index"> {
   }];
   let arguments = (ins Attn_PositionAttr:$position);
   let results = (outs Index:$result);
-  let assemblyFormat = "$position attr-dict";
+  let assemblyFormat = "`` $position attr-dict"; // the attribute brings its space
 }
 
 def Attn_DimOp : Attn_KappaOp<"dim"> {

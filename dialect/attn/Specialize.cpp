@@ -75,6 +75,85 @@ static LogicalResult inferRows(AttentionOp op) {
 }
 
 //===----------------------------------------------------------------------===//
+// Lengths that do not fit
+//===----------------------------------------------------------------------===//
+
+/// `q has 8 elements and k has 6`, of the first of the rows and one that is of
+/// another length; empty if all are of one.
+static std::string unequalRows(ValueRange rows, RowText rowText) {
+  auto lengthOf = [](Value row) {
+    return cast<RowType>(row.getType()).getLength();
+  };
+  Value first = rows.front();
+  for (Value row : rows.drop_front()) {
+    if (ShapedType::isDynamic(lengthOf(first)))
+      first = row;
+    if (ShapedType::isDynamic(lengthOf(row)) ||
+        lengthOf(row) == lengthOf(first))
+      continue;
+    return rowText(first) + " has " + std::to_string(lengthOf(first)) +
+           " elements and " + rowText(row) + " has " +
+           std::to_string(lengthOf(row));
+  }
+  return "";
+}
+
+/// The declared name of a parameter.
+static std::string nameOf(Value memory) {
+  auto argument = dyn_cast<BlockArgument>(memory);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  auto declaration = function ? function.getArgAttrOfType<ArgAttr>(
+                                    argument.getArgNumber(), kArgAttrName)
+                              : ArgAttr();
+  return declaration ? declaration.getName().str() : "the matrix";
+}
+
+/// What the verifiers of the operations ask for, in the words of a spec.
+static LogicalResult checkLengths(Region &region, RowText rowText) {
+  for (Operation &op : region.front()) {
+    if (isa<DotOp, SqDistOp, MapOp>(op)) {
+      std::string unequal = unequalRows(op.getOperands(), rowText);
+      if (!unequal.empty())
+        return emitError(op.getLoc())
+               << (isa<MapOp>(op)
+                       ? "rows of unequal length meet element by "
+                         "element: "
+                       : "the rows of '" + op.getName().stripDialect().str() +
+                             "' are of unequal length: ")
+               << unequal;
+    } else if (auto project = dyn_cast<ProjectOp>(op)) {
+      auto matrix = cast<MemRefType>(project.getMatrix().getType());
+      int64_t length = project.getRow().getType().getLength();
+      int64_t rows = matrix.getDimSize(matrix.getRank() - 2);
+      if (!ShapedType::isDynamic(length) && !ShapedType::isDynamic(rows) &&
+          length != rows)
+        return emitError(op.getLoc())
+               << "a row and a matrix that do not fit: "
+               << rowText(project.getRow()) << " has " << length
+               << " elements and " << nameOf(project.getMatrix()) << " has "
+               << rows << " rows";
+    } else if (auto rope = dyn_cast<RopeOp>(op)) {
+      int64_t length = rope.getRow().getType().getLength();
+      if (!ShapedType::isDynamic(length) && length % 2 != 0)
+        return emitError(op.getLoc()) << "'rope' rotates pairs of elements and "
+                                      << rowText(rope.getRow()) << " has "
+                                      << length << "; its length must be even";
+    }
+  }
+  return success();
+}
+
+static LogicalResult checkLengths(AttentionOp op, RowText rowText) {
+  for (Region *region :
+       {&op.getQueryMap(), &op.getKeyMap(), &op.getValueMap(), &op.getKappa()})
+    if (!region->empty() && failed(checkLengths(*region, rowText)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Folding
 //===----------------------------------------------------------------------===//
 
@@ -132,7 +211,7 @@ static void eraseDead(Region &region) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult attn::specialize(func::FuncOp function,
-                               ArrayRef<Type> argumentTypes) {
+                               ArrayRef<Type> argumentTypes, RowText rowText) {
   if (function.getNumArguments() != argumentTypes.size())
     return function.emitError("has ")
            << function.getNumArguments() << " arguments, got types for "
@@ -143,8 +222,8 @@ LogicalResult attn::specialize(func::FuncOp function,
        llvm::zip_equal(function.getArguments(), argumentTypes))
     argument.setType(type);
 
-  WalkResult walk = function.walk([](AttentionOp op) {
-    if (failed(inferRows(op)))
+  WalkResult walk = function.walk([&](AttentionOp op) {
+    if (failed(inferRows(op)) || (rowText && failed(checkLengths(op, rowText))))
       return WalkResult::interrupt();
     for (Region &region : op->getRegions()) {
       foldConstants(region);
@@ -157,7 +236,7 @@ LogicalResult attn::specialize(func::FuncOp function,
 
 LogicalResult attn::specialize(func::FuncOp function,
                                ArrayRef<SmallVector<int64_t>> lastExtents,
-                               ArrayRef<Type> elements) {
+                               ArrayRef<Type> elements, RowText rowText) {
   SmallVector<Type> types;
   for (auto [n, extents] : llvm::enumerate(lastExtents)) {
     if (n >= function.getNumArguments())
@@ -173,5 +252,5 @@ LogicalResult attn::specialize(func::FuncOp function,
     types.push_back(withLastExtents(
         type, extents, contiguous, n < elements.size() ? elements[n] : Type()));
   }
-  return specialize(function, types);
+  return specialize(function, types, rowText);
 }

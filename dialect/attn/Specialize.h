@@ -25,11 +25,16 @@ mlir::MemRefType withLastExtents(mlir::MemRefType type,
                                  llvm::ArrayRef<int64_t> extents,
                                  bool contiguous, mlir::Type element = {});
 
+/// The text of a row, for diagnostics.
+using RowText = std::string (*)(mlir::Value row);
+
 /// Gives the arguments of an attention function new types, infers the types of
 /// all rows from them, folds lengths and what follows from them, and verifies.
-/// Fails with a diagnostic at the expression where lengths do not fit.
+/// Fails with a diagnostic at the expression where lengths do not fit; it names
+/// the rows if there is a text of them.
 mlir::LogicalResult specialize(mlir::func::FuncOp function,
-                               llvm::ArrayRef<mlir::Type> argumentTypes);
+                               llvm::ArrayRef<mlir::Type> argumentTypes,
+                               RowText rowText = nullptr);
 
 /// The same with only extents and element types, one of each an argument, as
 /// withLastExtents takes them (no elements: all stay); q, k, v and o become
@@ -37,7 +42,7 @@ mlir::LogicalResult specialize(mlir::func::FuncOp function,
 mlir::LogicalResult
 specialize(mlir::func::FuncOp function,
            llvm::ArrayRef<llvm::SmallVector<int64_t>> lastExtents,
-           llvm::ArrayRef<mlir::Type> elements = {});
+           llvm::ArrayRef<mlir::Type> elements = {}, RowText rowText = nullptr);
 
 } // namespace attn
 

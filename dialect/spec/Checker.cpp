@@ -34,6 +34,7 @@ private:
   void checkNormalize(const Statement &statement, size_t number);
   void checkReturn(const Statement &statement);
   void checkInputs() const;
+  void checkNumbers() const;
 
   const Graph &graph() const { return checked.graph(); }
   bool uses(NodeId id, unsigned bits) const {
@@ -77,6 +78,7 @@ CheckedSpec Checker::run() {
                     spec.name.place};
   checkKappa();
   checkInputs();
+  checkNumbers();
   if (checked.results.empty())
     checked.results.push_back(0);
   return std::move(checked);
@@ -184,6 +186,33 @@ void Checker::checkInputs() const {
                           "' is not used; assign it to q, k or v, or remove it",
                       spec.inputs[n].place};
   }
+}
+
+/// Kernels are computed in f32, where 1e300 would be an infinity and 1e-300 a
+/// 0. What folding made no use of does not matter; the first other is blamed.
+void Checker::checkNumbers() const {
+  std::vector<bool> needed(graph().size());
+  needed[checked.kappa] = true;
+  if (checked.mask != CheckedSpec::kNone)
+    needed[checked.mask] = true;
+  for (const CheckedSpec::Role &role : checked.roles)
+    needed[role.row] = true;
+  for (auto &[term, value] : checked.terms)
+    needed[value] = true;
+  const Node *wrong = nullptr;
+  for (NodeId id = graph().size(); id-- > 0;) {
+    if (!needed[id])
+      continue;
+    const Node &node = graph()[id];
+    for (NodeId operand : node.operands)
+      needed[operand] = true;
+    if (node.op == NodeOp::RealConstant && !isHeldByF32(node.real))
+      wrong = &node;
+  }
+  if (wrong)
+    throw SpecError{std::string("this number is ") + kOutsideF32 +
+                        "; write 'inf' or 0, or scale the expression",
+                    wrong->place};
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,6 +8,7 @@
 #include "dialect/spec/Graph.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 
@@ -34,6 +35,47 @@ const char *attn::describe(ValueType type) {
     return "a matrix";
   }
   return "";
+}
+
+bool attn::isHeldByF32(double value) {
+  float rounded = static_cast<float>(value);
+  if (std::isinf(rounded))
+    return std::isinf(value);
+  return value == 0 || !(std::fabs(rounded) < FLT_MIN);
+}
+
+/// An infinity or a 0 that a function of finite numbers has at no such place is
+/// float64's: its largest or smallest number stands for the true one.
+static double withinF64(const Node &node, double a, double b, double value) {
+  if (!std::isfinite(a) || !std::isfinite(b))
+    return value;
+  bool pole = false, zero = false;
+  switch (node.op) {
+  case NodeOp::Add:
+  case NodeOp::Subtract:
+    zero = true;
+    break;
+  case NodeOp::Multiply:
+    zero = a == 0 || b == 0;
+    break;
+  case NodeOp::Divide:
+    pole = b == 0;
+    zero = a == 0;
+    break;
+  case NodeOp::IntPower:
+  case NodeOp::Power:
+    pole = zero = a == 0;
+    break;
+  case NodeOp::Exp:
+    break;
+  default:
+    return value;
+  }
+  if (std::isinf(value) && !pole)
+    return std::copysign(DBL_MAX, value);
+  if (value == 0 && !zero)
+    return std::copysign(DBL_TRUE_MIN, value);
+  return value;
 }
 
 Graph::Graph() : unique(16, Hash{this}, Equal{this}) {}
@@ -251,8 +293,8 @@ bool Graph::fold(Node &node) const {
   }
   switch (node.type) {
   case ValueType::Real:
+    node.real = withinF64(node, a, b, value);
     node.op = NodeOp::RealConstant;
-    node.real = value;
     node.integer = 0;
     break;
   case ValueType::Bool:

@@ -8,8 +8,9 @@
 // What the checker makes of a spec and the importer emits: nodes with a type
 // and with what they depend on. Equal nodes are one node, so that names used
 // twice and functions called twice cost nothing; constants are folded in
-// float64, ints exactly. Operands stand before their users: walks are loops,
-// not recursion.
+// float64, ints exactly; a result that float64 does not hold is its largest or
+// smallest number, which is outside of f32 just as well. Operands stand before
+// their users: walks are loops, not recursion.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,13 @@ enum class ValueType : uint8_t { Int, Real, Bool, Row, Matrix };
 
 /// "an int", "a row", ...: for messages.
 const char *describe(ValueType type);
+
+/// Whether f32 has a number for this one: finite numbers that round to an
+/// infinity have none, nor have those below 2^-126, which count as 0.
+bool isHeldByF32(double value);
+/// "... is " this: for messages.
+constexpr const char *kOutsideF32 =
+    "outside of the range of f32, about 1.2e-38 to 3.4e38";
 
 enum class NodeOp : uint8_t {
   // Leaves.

@@ -63,6 +63,10 @@ void Scope::declareParameter(size_t index) {
   if (parameter.integer && parameter.relop &&
       parameter.bound != std::floor(parameter.bound))
     throw SpecError{"the bound of an int is an integer", parameter.boundPlace};
+  if (parameter.relop && !isHeldByF32(parameter.bound))
+    throw SpecError{"the bound of '" + parameter.name.text + "' is " +
+                        kOutsideF32 + "; write 0, or leave it out",
+                    parameter.boundPlace};
   if (parameter.axes.size() > 8)
     throw SpecError{"a parameter has at most 8 axes", parameter.axes[8].place};
   for (size_t t = 0; t < parameter.axes.size(); ++t) {

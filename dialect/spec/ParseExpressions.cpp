@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/spec/Graph.h"
 #include "dialect/spec/ParserState.h"
 
 #include <charconv>
@@ -109,7 +110,8 @@ Spec::Id SpecParser::parseNumber() {
   } else {
     number.kind = Expression::Real;
     if (std::from_chars(begin, end, number.real).ec != std::errc())
-      fail("this number is out of range");
+      fail(std::string("this number is ") + kOutsideF32 +
+           "; write 'inf' or 0, or scale the expression");
   }
   advance();
   return spec.add(std::move(number));

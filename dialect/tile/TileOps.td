@@ -150,7 +150,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let description = [{ Example: `%l1 = tile.reduce add %p into %l : !tile.tile<q96, k64, f32>, !tile.tile<q96, f32>`. }];
   let arguments = (ins Tile_CombineAttr:$combine, Tile_TileType:$tile, Tile_TileType:$init);
   let results = (outs Tile_TileType:$result);
-  let assemblyFormat = "$combine $tile `into` $init attr-dict `:` qualified(type($tile)) `,` qualified(type($init)) `->` qualified(type($result))";
+  let assemblyFormat = "`` $combine $tile `into` $init attr-dict `:` qualified(type($tile)) `,` qualified(type($init)) `->` qualified(type($result))";
   let hasVerifier = 1;
 }
 def Tile_SqNormOp : Tile_Op<"sqnorm", [Pure]> {

@@ -8,9 +8,8 @@
 #include "lowering/analysis/ExpressionText.h"
 
 #include "lowering/analysis/Declarations.h"
+#include "lowering/analysis/Notation.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
@@ -22,27 +21,18 @@ using namespace attn;
 static constexpr int kDepth = 6;
 
 namespace {
-enum Level { Sum, Product, Unary, Atom };
-
 /// Text, and how tightly its outermost operator binds.
 struct Text {
   std::string text;
-  Level level = Atom;
+  Binding binding = Binding::Atom;
 };
 } // namespace
 
 static Text textOf(Value value, int depth);
 
-static std::string at(Value value, Level least, int depth) {
-  Text text = textOf(value, depth - 1);
-  return text.level >= least ? text.text : "(" + text.text + ")";
-}
-
-static std::string call(StringRef name, ValueRange operands, int depth) {
-  std::string text = name.str() + "(";
-  for (auto [n, operand] : llvm::enumerate(operands))
-    text += (n ? ", " : "") + textOf(operand, depth - 1).text;
-  return text + ")";
+static std::string at(Value value, Binding least, int depth) {
+  Text text = textOf(value, depth);
+  return text.binding >= least ? text.text : "(" + text.text + ")";
 }
 
 static std::string nameOf(Value memory) {
@@ -50,95 +40,105 @@ static std::string nameOf(Value memory) {
   return declaration ? declaration.getName().str() : "a parameter";
 }
 
-static std::string nameOf(BlockArgument argument) {
+static Text textOf(BlockArgument argument, int depth) {
   Operation *parent = argument.getOwner()->getParentOp();
-  if (isa<MapOp>(parent))
-    return "x";
+  if (auto map =
+          dyn_cast<MapOp>(parent)) // element by element, as a spec has it
+    return textOf(map.getRows()[argument.getArgNumber()], depth);
   Region *region = argument.getOwner()->getParent();
   if (auto op = dyn_cast<AttentionOp>(parent)) {
     if (region == &op.getKeyMap())
-      return "k";
+      return {"k"};
     if (region == &op.getValueMap())
-      return "v";
+      return {"v"};
   }
-  return argument.getArgNumber() == 0 ? "q" : "k";
+  return {argument.getArgNumber() == 0 ? "q" : "k"};
 }
 
-static std::string number(TypedAttr attribute) {
+static Text number(TypedAttr attribute) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   if (auto real = dyn_cast<FloatAttr>(attribute))
     stream << llvm::format("%g", real.getValueAsDouble());
+  else if (attribute.getType().isInteger(1))
+    stream << (cast<IntegerAttr>(attribute).getValue().isZero() ? "1 != 1"
+                                                                : "1 == 1");
   else if (auto integer = dyn_cast<IntegerAttr>(attribute))
     stream << integer.getValue();
-  return text;
+  return {text, attribute.getType().isInteger(1) ? Binding::Compare
+                : text.rfind('-', 0) == 0        ? Binding::Unary
+                                                 : Binding::Atom};
+}
+
+/// Axes that a spec does not write are left out.
+static std::string element(Value memory, ValueRange indices, int depth) {
+  ArgAttr declaration = declarationOf(memory);
+  ArrayAttr axes = declaration ? declaration.getAxes() : ArrayAttr();
+  std::string list;
+  for (auto [n, index] : llvm::enumerate(indices)) {
+    std::optional<WrittenIndex> written = writtenIndex(index, axisOf(axes, n));
+    if (!written)
+      continue;
+    list += list.empty() ? "[" : ", ";
+    list += written->constant ? std::to_string(*written->constant)
+            : written->value && depth > 0
+                ? textOf(written->value, depth - 1).text
+                : "...";
+  }
+  return nameOf(memory) + list + (list.empty() ? "" : "]");
+}
+
+static Text textOf(const Written &written, int depth) {
+  const Notation &notation = written.notation;
+  std::string text = notation.before, between = notation.between;
+  if (between == " * " || between == " / " || between == " // ") // as proofs
+    between = between.substr(1, between.size() - 2);
+  for (auto [n, operand] : llvm::enumerate(written.operands)) {
+    if (n == notation.operands)
+      break;
+    Binding least = n == 0 ? notation.first : notation.others;
+    text += (n == 0 ? "" : between) + at(operand, least, depth - 1);
+  }
+  return {text + notation.after, notation.binding};
 }
 
 static Text textOf(Value value, int depth) {
+  value = withoutCasts(value);
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return {nameOf(argument)};
+    return textOf(argument, depth);
   Operation *op = value.getDefiningOp();
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return {number(constant.getValue())};
+    return number(constant.getValue());
   if (auto load = dyn_cast<memref::LoadOp>(op))
-    return {nameOf(load.getMemRef())};
+    return {element(load.getMemRef(), load.getIndices(), depth)};
   if (auto index = dyn_cast<IndexOp>(op))
     return {stringifyPosition(index.getPosition()).str()};
+  if (auto extent = dyn_cast<memref::DimOp>(op))
+    return {extentText(extent)};
+  if (std::optional<std::string> size = sizeOfTable(value))
+    return {*size};
   if (depth <= 0)
     return {"..."};
-  auto in = [&](unsigned n, Level least) {
-    return at(op->getOperand(n), least, depth);
-  };
-  auto binary = [&](StringRef sign, Level level, Level right) -> Text {
-    return {in(0, level) + sign.str() + in(1, right), level};
-  };
+  auto row = [&](Value operand) { return textOf(operand, depth - 1).text; };
   return llvm::TypeSwitch<Operation *, Text>(op)
-      .Case<arith::AddFOp, arith::AddIOp>(
-          [&](auto) { return binary(" + ", Sum, Sum); })
-      .Case<arith::SubFOp, arith::SubIOp>(
-          [&](auto) { return binary(" - ", Sum, Product); })
-      .Case<arith::MulFOp, arith::MulIOp>(
-          [&](auto) { return binary("*", Product, Product); })
-      .Case([&](arith::DivFOp) { return binary("/", Product, Unary); })
-      .Case([&](arith::FloorDivSIOp) { return binary("//", Product, Unary); })
-      .Case([&](arith::NegFOp) {
-        return Text{"-" + in(0, Unary), Unary};
-      })
-      .Case<math::FPowIOp, math::PowFOp>([&](auto) {
-        return Text{in(0, Atom) + "^" + in(1, Atom), Unary};
-      })
-      .Case<arith::IndexCastOp, arith::SIToFPOp, arith::FPToSIOp,
-            arith::UIToFPOp, arith::ExtUIOp>(
-          [&](auto) { return textOf(op->getOperand(0), depth); })
-      .Case([&](arith::SelectOp) {
-        return Text{"where(..., " + in(1, Sum) + ", " + in(2, Sum) + ")"};
-      })
-      .Case<arith::MaximumFOp, arith::MaxSIOp>(
-          [&](auto) { return Text{call("max", op->getOperands(), depth)}; })
-      .Case<arith::MinimumFOp, arith::MinSIOp>(
-          [&](auto) { return Text{call("min", op->getOperands(), depth)}; })
-      .Case<math::AbsFOp, math::AbsIOp>(
-          [&](auto) { return Text{call("abs", op->getOperands(), depth)}; })
-      .Case([&](DimOp dim) { return Text{call("dim", dim.getRow(), depth)}; })
       .Case([&](PowerOp power) {
-        return Text{"power(" + textOf(power.getRow(), depth - 1).text + ", " +
+        return Text{"power(" + row(power.getRow()) + ", " +
                     std::to_string(power.getDegree()) + ")"};
       })
-      .Case([&](ParamRowOp row) { return Text{nameOf(row.getMemory())}; })
+      .Case([&](ParamRowOp param) {
+        return Text{element(param.getMemory(), param.getIndices(), depth)};
+      })
       .Case([&](ProjectOp project) {
-        return Text{in(0, Product) + "*" + nameOf(project.getMatrix()),
-                    Product};
+        return Text{
+            at(project.getRow(), Binding::Product, depth - 1) + "*" +
+                element(project.getMatrix(), project.getIndices(), depth),
+            Binding::Product};
       })
       .Case([&](MapOp map) {
-        Value body = map.getBody().front().getTerminator()->getOperand(0);
-        std::string over = call("", map.getRows(), depth);
-        return Text{"(" + textOf(body, depth - 1).text + " of " +
-                    over.substr(1, over.size() - 2) + ")"};
+        return textOf(map.getBody().front().getTerminator()->getOperand(0),
+                      depth);
       })
-      .Default([&](Operation *) {
-        StringRef name = op->getName().stripDialect();
-        return Text{call(name, op->getOperands(), depth)};
-      });
+      .Default([&](Operation *) { return textOf(writtenOf(op), depth); });
 }
 
 std::string attn::describe(Value value) {

@@ -147,7 +147,19 @@ static Value matchSoftplus(arith::AddFOp sum) {
 Polynomial NormalForm::compute(Operation *op) {
   auto in = [&](unsigned n) { return scalar(op->getOperand(n)); };
   auto self = [&] { return leafOf(op->getResult(0)); };
+  auto absolute = [&](const Polynomial &x) -> std::optional<Polynomial> {
+    Interval range = rangeOf(x);
+    if (range.isNonNegative() || range.isNonPositive())
+      return range.isNonNegative() ? x : x.scaled(Rational(-1));
+    Polynomial square = multiply(x, x); // |x| is the root of x^2
+    if (square.isLarge())
+      return std::nullopt;
+    return power(square, Rational(1) / Rational(2));
+  };
   auto maximum = [&](const Polynomial &a, const Polynomial &b) {
+    if ((a + b).isZero())
+      if (std::optional<Polynomial> size = absolute(a))
+        return *size;
     return b + relu(a - b);
   };
   Polynomial one = number(1);
@@ -209,13 +221,8 @@ Polynomial NormalForm::compute(Operation *op) {
         return x.isZero() ? x : power(x, Rational(1) / Rational(2));
       })
       .Case<math::AbsFOp, math::AbsIOp>([&](auto) {
-        Polynomial x = in(0);
-        Interval range = rangeOf(x);
-        if (range.isNonNegative() || range.isNonPositive())
-          return range.isNonNegative() ? x : x.scaled(Rational(-1));
-        Polynomial square = multiply(x, x); // |x| is the root of x^2
-        return square.isLarge() ? function(op)
-                                : power(square, Rational(1) / Rational(2));
+        std::optional<Polynomial> size = absolute(in(0));
+        return size ? *size : function(op);
       })
       .Case([&](math::TanhOp) {
         Polynomial x = in(0);

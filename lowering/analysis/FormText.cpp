@@ -9,7 +9,6 @@
 #include "lowering/analysis/ExpressionText.h"
 #include "lowering/analysis/NormalForm.h"
 
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -37,7 +36,8 @@ double attn::toDouble(const Rational &x) {
 
 std::string attn::str(const Rational &x) {
   constexpr int64_t readable = 1000;
-  if (x.denominator() == 1)
+  constexpr size_t digits = 16;
+  if (x.denominator() == 1 && decimal(x.numerator()).size() <= digits)
     return decimal(x.numerator());
   // 1/3 as it is; 0.2f, a fraction of 2^26, as 0.2.
   if (x.denominator() < readable && !llvm::isPowerOf2_64(static_cast<uint64_t>(
@@ -91,9 +91,16 @@ std::string NormalForm::atomText(AtomId id, int depth, bool &tight) {
       std::string name =
                       declaration ? declaration.getName().str() : "a parameter",
                   indices;
-      for (size_t n = 0; n < atom.args.size(); ++n)
-        if (axesOf(atom.args[n]) != Uniform && depth > 0)
-          indices += (indices.empty() ? "[" : ", ") + argument(n);
+      ArrayAttr axes = declaration ? declaration.getAxes() : ArrayAttr();
+      for (size_t n = 0; n < atom.args.size(); ++n) {
+        auto written = writtenIndex(load.getIndices()[n], axisOf(axes, n));
+        if (!written || depth <= 0)
+          continue;
+        indices += indices.empty() ? "[" : ", ";
+        indices += written->constant ? std::to_string(*written->constant)
+                   : written->value  ? text(scalar(written->value), depth - 1)
+                                     : "...";
+      }
       return name + indices + (indices.empty() ? "" : "]");
     }
     if (atom.tag.rfind("value", 0) == 0 || atom.tag.rfind("extent", 0) == 0)
@@ -135,19 +142,63 @@ std::string NormalForm::atomText(AtomId id, int depth, bool &tight) {
       return "sqrt(" + base + ")";
     }
     tight = false;
-    bool simple = atom.args[0].terms().size() == 1 &&
-                  base.find_first_of(" */^-") == std::string::npos;
+    bool simple = bindingOf(atom.args[0]) == Binding::Atom;
     return (simple ? base : "(" + base + ")") + "^" +
            (atom.exponent.sign() < 0 ? "(" + ::str(atom.exponent) + ")"
                                      : ::str(atom.exponent));
   }
   default: {
-    std::string list;
-    for (size_t n = 0; n < atom.args.size(); ++n)
-      list += (n ? ", " : "") + argument(n);
-    return atom.tag + "(" + list + ")";
+    std::string function = functionText(atom, depth);
+    return notationOf(atom.tag).binding == Binding::Atom ? function
+                                                         : "(" + function + ")";
   }
   }
+}
+
+/// Without parentheses around the whole.
+std::string NormalForm::functionText(const FormAtom &atom, int depth) {
+  Notation notation = notationOf(atom.tag);
+  std::string list;
+  for (size_t n = 0; n < std::min<size_t>(atom.args.size(), notation.operands);
+       ++n) {
+    std::string argument = text(atom.args[n], depth - 1);
+    bool enough =
+        bindingOf(atom.args[n]) >= (n ? notation.others : notation.first);
+    list += (n ? notation.between : "") +
+            (enough ? argument : "(" + argument + ")");
+  }
+  return notation.before + list + notation.after;
+}
+
+/// The function that `p` is, and nothing else.
+const FormAtom *NormalForm::asFunction(const Polynomial &p) const {
+  if (p.terms().size() != 1)
+    return nullptr;
+  const auto &[monomial, coefficient] = *p.terms().begin();
+  if (monomial.size() != 1 || monomial[0].second != 1 ||
+      !(coefficient == Rational(1)))
+    return nullptr;
+  const FormAtom &atom = atoms[monomial[0].first];
+  return atom.kind == FormAtom::Function ? &atom : nullptr;
+}
+
+/// How tightly the text of `p` binds at least.
+Binding NormalForm::bindingOf(const Polynomial &p) const {
+  if (const FormAtom *function = asFunction(p))
+    return notationOf(function->tag).binding;
+  if (p.terms().size() != 1)
+    return p.isZero() ? Binding::Atom : Binding::Sum;
+  const auto &[monomial, coefficient] = *p.terms().begin();
+  if (monomial.empty())
+    return coefficient.sign() >= 0 && coefficient.denominator() == 1
+               ? Binding::Atom
+               : Binding::Product;
+  bool bare = monomial.size() == 1 && monomial[0].second == 1 &&
+              coefficient == Rational(1);
+  FormAtom::Kind kind = atoms[monomial[0].first].kind;
+  return bare && kind != FormAtom::Power && kind != FormAtom::Norm
+             ? Binding::Atom
+             : Binding::Product;
 }
 
 /// c * monomial, denominators below a stroke; the sign is the caller's.
@@ -201,6 +252,10 @@ std::string NormalForm::text(const Monomial &monomial, const Rational &c,
 std::string NormalForm::text(const Polynomial &p, int depth) {
   if (p.isZero())
     return "0";
+  if (const FormAtom *found = asFunction(p); found && depth > 0) {
+    const FormAtom function = *found; // the table may grow
+    return functionText(function, depth);
+  }
   // The user's squared distance, not its three terms.
   if (p.terms().size() >= 3)
     if (std::optional<DistanceForm> distance = asDistance(*this, p)) {

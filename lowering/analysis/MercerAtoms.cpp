@@ -37,8 +37,19 @@ bool Mercer::isAtomPsd(AtomId id) {
     return true;
   case FormAtom::Power: {
     const Polynomial &base = atom.args[0];
-    if (atom.exponent.sign() > 0)
-      return fail(text + ": no rule for a power that is not natural", where);
+    if (atom.exponent.sign() > 0) {
+      if (!(atom.exponent.denominator() == 1))
+        return fail(text + ": no rule for a power that is not natural", where);
+      // One that is too high to be written out.
+      bool even = (atom.exponent.numerator() % 2) == 0;
+      if (!isPsd(base) && !(even && isPsd(base.scaled(Rational(-1)))))
+        return fail(text + ": " + form.str(base) +
+                        " is not proven positive semi-definite",
+                    where);
+      say("a natural power of a positive semi-definite kernel (Schur): " +
+          text);
+      return true;
+    }
     if (!form.rangeOf(base).isPositive())
       return fail(text + ": " + form.str(base) + " is not proven positive",
                   where);

@@ -20,6 +20,7 @@
 #define ATTN_LOWERING_ANALYSIS_NORMALFORM_H
 
 #include "dialect/attn/Axes.h"
+#include "lowering/analysis/Notation.h"
 #include "lowering/analysis/Polynomial.h"
 #include "lowering/analysis/ValueRange.h"
 #include <map>
@@ -172,6 +173,9 @@ private:
   std::string text(const Polynomial &p, int depth);
   std::string text(const Polynomial::Monomial &m, const Rational &c, int depth);
   std::string atomText(AtomId id, int depth, bool &tight);
+  std::string functionText(const FormAtom &atom, int depth);
+  const FormAtom *asFunction(const Polynomial &p) const;
+  Binding bindingOf(const Polynomial &p) const;
   std::string rowText(RowId id, int depth);
   void collectAssumptions(const Polynomial &p, std::vector<std::string> &list,
                           int depth);

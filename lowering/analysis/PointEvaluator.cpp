@@ -65,6 +65,13 @@ double PointEvaluator::mappedKappa(AttentionOp op, Row q, Row k, int64_t i,
   return scalar(body.getTerminator()->getOperand(0));
 }
 
+double PointEvaluator::noisy(double x) {
+  if (noise == 0)
+    return x;
+  std::uniform_real_distribution<> relative(-noise, noise);
+  return x * (1 + relative(noiseRandom));
+}
+
 void PointEvaluator::run(Block &block) {
   for (Operation &op : block.without_terminator()) {
     if (op.getNumResults() != 1)
@@ -72,9 +79,13 @@ void PointEvaluator::run(Block &block) {
     Value result = op.getResult(0);
     if (isa<RowType>(result.getType())) {
       Row row = computeRow(&op);
+      for (double &x : row)
+        x = noisy(x);
       rows[result] = std::move(row);
     } else if (!isa<MemRefType>(result.getType())) {
       double value = compute(&op);
+      if (result.getType().isF32())
+        value = noisy(value);
       scalars[result] = value;
       if (std::isfinite(value))
         magnitude = std::max(magnitude, std::fabs(value));

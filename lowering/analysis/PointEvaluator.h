@@ -51,6 +51,12 @@ public:
     rows.clear();
     magnitude = 0;
   }
+  /// From here on what operations compute is off by up to this, relatively, as
+  /// if it were rounded so.
+  void setNoise(double relative, uint64_t seed) {
+    noise = relative;
+    noiseRandom.seed(seed);
+  }
   /// Whether parameters take the value of a closed bound.
   void setAtBounds(bool on) { atBounds = on; }
   /// Whether one did.
@@ -59,6 +65,7 @@ public:
   double largest() const { return magnitude; }
 
 private:
+  double noisy(double x);
   double compute(mlir::Operation *op);
   Row computeRow(mlir::Operation *op);
   /// A number that the declaration of the parameter allows.
@@ -73,6 +80,8 @@ private:
   size_t plainLength = 2; ///< of rows of unknown length
   double magnitude = 0;
   bool atBounds = false, tookBound = false;
+  double noise = 0;
+  std::minstd_rand noiseRandom;
 };
 
 /// How often to evaluate kappa, a probe and not a benchmark: never where rows

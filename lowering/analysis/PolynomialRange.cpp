@@ -174,12 +174,14 @@ std::vector<Polynomial> Expansion::rewritten(const Polynomial &p) {
   return result;
 }
 
-Interval attn::polynomialSign(Value value, ValueRangeAnalysis &ranges,
+Interval attn::polynomialSign(ValueRange terms, ValueRangeAnalysis &ranges,
                               int &budget) {
   constexpr int largest = 256; // also bounds the recursion
   int allowed = std::min(budget, largest);
   Expansion expansion(ranges, allowed);
-  Polynomial p = expansion.expand(value);
+  Polynomial p;
+  for (Value term : terms)
+    p = p + expansion.expand(term);
   budget -= allowed - expansion.unused();
   if (p.isLarge())
     return Interval::all();

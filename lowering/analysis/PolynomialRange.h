@@ -16,10 +16,10 @@ namespace attn {
 /// operation takes in: where expanding it into a polynomial pays.
 bool isWholePolynomial(mlir::Value value);
 
-/// The sign of `value`, expanded into a polynomial of its atoms; all reals
-/// where that proves nothing. The ranges of the atoms must be known already.
-/// `budget` is the number of operations to expand, and is used up.
-Interval polynomialSign(mlir::Value value, ValueRangeAnalysis &ranges,
+/// The sign of the sum of `terms`, expanded into a polynomial of its atoms; all
+/// reals where that proves nothing. The ranges of the atoms must be known
+/// already. `budget` is the number of operations to expand, and is used up.
+Interval polynomialSign(mlir::ValueRange terms, ValueRangeAnalysis &ranges,
                         int &budget);
 
 } // namespace attn

@@ -22,6 +22,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace attn;
@@ -300,7 +301,31 @@ static Proof proveUniversal(AttentionOp op, Round &round, Verdict psd,
   return proof;
 }
 
-static Proof proveBounded(AttentionOp op, Round &round) {
+/// The norm R beyond which a bound in nothing but R leaves f32.
+static std::optional<double> normLimit(NormalForm &form,
+                                       const Polynomial &bound) {
+  for (const auto &[monomial, coefficient] : bound.terms())
+    for (auto [id, power] : monomial)
+      if (form.atom(id).kind != FormAtom::Leaf || form.atom(id).tag != "R" ||
+          coefficient.sign() < 0)
+        return std::nullopt;
+  auto fits = [&](double radius) {
+    double sum = 0;
+    for (const auto &[monomial, coefficient] : bound.terms()) {
+      double term = toDouble(coefficient);
+      for (auto [id, power] : monomial)
+        term *= std::pow(radius, power);
+      sum += term;
+    }
+    return sum <= std::numeric_limits<float>::max();
+  };
+  double low = -60, high = 60; // powers of 10
+  for (int n = 0; n < 60; ++n)
+    (fits(std::pow(10, (low + high) / 2)) ? low : high) = (low + high) / 2;
+  return std::pow(10, low);
+}
+
+static Proof proveBounded(AttentionOp op, Round &round, Gauge gauge) {
   Proof proof = {Property::Bounded, Verdict::Unproven, {}, "", {}};
   Interval range = ValueRangeAnalysis().scalar(kappaOf(op));
   if (range.isFinite()) {
@@ -310,6 +335,16 @@ static Proof proveBounded(AttentionOp op, Round &round) {
     proof.verdict = Verdict::Yes;
     proof.reasons = {"kappa <= " + round.form.str(*bound) +
                      " for rows of norm <= R"};
+    // The gauge keeps others in range; and few rows are as long as this.
+    constexpr double longest = 1e4;
+    std::optional<double> limit = normLimit(round.form, *bound);
+    if (limit && gauge == Gauge::None && *limit < longest) {
+      std::string text;
+      llvm::raw_string_ostream(text)
+          << "kappa may exceed 3.4e38, where f32 ends, from R = "
+          << llvm::format("%.3g", *limit) << " on";
+      proof.reasons.push_back(text);
+    }
   } else {
     proof.reasons = {"no rule bounds " + describe(kappaOf(op)) +
                      " for rows of norm <= R at all positions"};
@@ -396,9 +431,12 @@ FailureOr<KernelProofs> attn::proveKernel(AttentionOp op) {
                     {}};
   Proof separation = {Property::Separable, separable.verdict, separable.reasons,
                       "", separable.culprit};
-  result.proofs = {proveNonNegative(op, sign), provePositive(op, sign, ranges),
-                   std::move(mercer),          std::move(universal),
-                   proveBounded(op, round),    std::move(needsMax),
+  result.proofs = {proveNonNegative(op, sign),
+                   provePositive(op, sign, ranges),
+                   std::move(mercer),
+                   std::move(universal),
+                   proveBounded(op, round, gauge.gauge),
+                   std::move(needsMax),
                    std::move(separation)};
   // Texts need the form, which ends here.
   if (separable.map) {

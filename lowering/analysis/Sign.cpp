@@ -27,7 +27,7 @@ using namespace attn;
 // Yes: the rule and what it assumes
 //===----------------------------------------------------------------------===//
 
-static std::string ruleFor(Operation *op) {
+static std::string ruleFor(Operation *op, ValueRangeAnalysis &ranges) {
   bool square =
       op->getNumOperands() == 2 && op->getOperand(0) == op->getOperand(1);
   return llvm::TypeSwitch<Operation *, std::string>(op)
@@ -49,8 +49,13 @@ static std::string ruleFor(Operation *op) {
       })
       .Case([](SqDistOp) { return "a squared distance"; })
       .Case([](SqNormOp) { return "a squared norm"; })
-      .Case([](arith::MaximumFOp) {
-        return "a maximum with a non-negative expression";
+      .Case([&](arith::MaximumFOp) {
+        return llvm::any_of(op->getOperands(),
+                            [&](Value operand) {
+                              return ranges.scalar(operand).isNonNegative();
+                            })
+                   ? "a maximum with a non-negative expression"
+                   : "the larger of two expressions whose sum is non-negative";
       })
       .Case([](arith::SelectOp) { return "both choices are non-negative"; })
       .Case<math::SqrtOp, math::AbsFOp>(
@@ -58,7 +63,7 @@ static std::string ruleFor(Operation *op) {
       .Case([](memref::LoadOp) { return "a parameter"; })
       .Case([](arith::ConstantOp) { return "a constant"; })
       .Default([](Operation *op) {
-        return op->getName().stripDialect().str() + " is non-negative here";
+        return describe(op->getResult(0)) + " is non-negative here";
       });
 }
 
@@ -182,10 +187,11 @@ SignVerdict attn::decideSign(AttentionOp op, ValueRangeAnalysis &ranges) {
   Interval range = ranges.scalar(kappa);
   Operation *definition = kappa.getDefiningOp();
   if (range.isNonNegative())
-    return {Verdict::Yes,
-            (definition ? ruleFor(definition) : std::string("constant")) +
-                ": kappa in " + range.str() + assumptionsOf(kappa),
-            {}};
+    return {
+        Verdict::Yes,
+        (definition ? ruleFor(definition, ranges) : std::string("constant")) +
+            ": kappa in " + range.str() + assumptionsOf(kappa),
+        {}};
   Value culprit = findCulprit(kappa, ranges);
   if (std::string found = findCounterexample(op, culprit); !found.empty())
     return {Verdict::No, found, culprit};

@@ -49,6 +49,11 @@ static void appendDependencies(Value value, SmallVectorImpl<Value> &list) {
         append(operand);
 }
 
+static bool isExtremum(Operation *op) {
+  return isa_and_nonnull<arith::MaximumFOp, arith::MaxSIOp, arith::MinimumFOp,
+                         arith::MinSIOp>(op);
+}
+
 //===----------------------------------------------------------------------===//
 // Driver
 //===----------------------------------------------------------------------===//
@@ -68,9 +73,12 @@ void ValueRangeAnalysis::evaluate(Value root) {
       Interval range = computeScalar(value);
       facts[value] = {range, {}};
       bool signKnown = range.isNonNegative() || range.isNonPositive();
-      if (!signKnown && polynomialBudget > 0 && isWholePolynomial(value)) {
-        range =
-            intersect(range, polynomialSign(value, *this, polynomialBudget));
+      if (!signKnown && polynomialBudget > 0) {
+        if (isWholePolynomial(value))
+          range =
+              intersect(range, polynomialSign(value, *this, polynomialBudget));
+        else if (isExtremum(value.getDefiningOp()))
+          range = intersect(range, extremumSign(value.getDefiningOp()));
         facts[value] = {range, {}};
       }
       continue;
@@ -82,6 +90,19 @@ void ValueRangeAnalysis::evaluate(Value root) {
       if (!facts.contains(dependency))
         stack.push_back({dependency, false});
   }
+}
+
+/// The larger of a and b is at least, the smaller one at most their mean: that
+/// of x and -x is 0.
+Interval ValueRangeAnalysis::extremumSign(Operation *op) {
+  Interval sum = polynomialSign(op->getOperands(), *this, polynomialBudget);
+  if (isa<arith::MaximumFOp, arith::MaxSIOp>(op))
+    return sum.isPositive()      ? Interval::above(0)
+           : sum.isNonNegative() ? Interval::atLeast(0)
+                                 : Interval::all();
+  return -(sum.isNegative()      ? Interval::above(0)
+           : sum.isNonPositive() ? Interval::atLeast(0)
+                                 : Interval::all());
 }
 
 Interval ValueRangeAnalysis::scalar(Value value) {

@@ -58,6 +58,7 @@ private:
   void evaluate(mlir::Value root);
   Interval computeScalar(mlir::Value value);
   RowRange computeRow(mlir::Value value);
+  Interval extremumSign(mlir::Operation *op);
 
   Assumptions assumed;
   llvm::DenseMap<mlir::Value, RowRange> facts; ///< a scalar uses `coordinate`

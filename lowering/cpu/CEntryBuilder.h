@@ -26,9 +26,10 @@ namespace attn {
 /// The attribute of a function's linkage.
 inline constexpr llvm::StringLiteral kLinkage = "llvm.linkage";
 
-/// An extent that several arrays must agree on.
+/// An extent that several arrays must agree on; `by` is the status without an
+/// error of the member that fixed it.
 struct CExtent {
-  mlir::Value value, fixed;
+  mlir::Value value, fixed, by;
 };
 
 /// A member of the struct, checked: its view, and whether it is given.

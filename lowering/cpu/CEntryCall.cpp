@@ -322,7 +322,11 @@ void CEntryBuilder::buildStatusText() {
 
   func::FuncOp made = function(interface.name + "_error", {types.i32},
                                {pointer}, /*exported=*/true);
-  Value given = make<arith::ExtUIOp>(types.i64, made.getArgument(0));
+  // Sizes and counts come back as negated statuses.
+  Value argument = made.getArgument(0), zero = status(CError::None);
+  Value positive = select(is(CmpIPredicate::slt, argument, zero),
+                          sub(zero, argument), argument);
+  Value given = make<arith::ExtUIOp>(types.i64, positive);
   Value member = make<arith::ShRUIOp>(given, word(8));
   Value error = make<arith::AndIOp>(given, word(255));
   Value index = add(mul(member, word(kCErrors)), error);

@@ -44,7 +44,9 @@ void CEntryBuilder::checkAxis(unsigned n, unsigned axis, CExtent &with,
   Value says = broadcasts ? differ(extent, word(1)) : flag(true);
   Value differs = both(with.fixed, differ(extent, with.value));
   fail(both(says, differs), CError::Shape, n);
-  with.value = select(both(says, negate(with.fixed)), extent, with.value);
+  Value decides = both(says, negate(with.fixed));
+  with.value = select(decides, extent, with.value);
+  with.by = select(decides, status(CError::None, n), with.by);
   with.fixed = either(with.fixed, says);
 }
 
@@ -81,7 +83,7 @@ void CEntryBuilder::checkParameter(unsigned n) {
 /// What all arrays say of the extents. Rows first: they fix Nq and Nk.
 void CEntryBuilder::shareExtents() {
   for (CExtent *extent : {&batch, &queryHeads, &keyHeads, &queries, &keys})
-    *extent = {word(1), flag(false)};
+    *extent = {word(1), flag(false), status(CError::None, 0)};
   for (auto [n, f] : llvm::enumerate(interface.fields))
     if (f.isRows())
       checkRows(n);
@@ -95,7 +97,9 @@ void CEntryBuilder::shareExtents() {
       queryHeads.value, make<arith::MaxSIOp>(keyHeads.value, word(1)));
   Value none =
       both(equal(keyHeads.value, word(0)), differ(queryHeads.value, word(0)));
-  fail(either(differ(rest, word(0)), none), CError::Heads, 0);
+  Value bad = both(either(differ(rest, word(0)), none),
+                   equal(state, status(CError::None)));
+  state = select(bad, add(queryHeads.by, status(CError::Heads)), state);
   for (auto [n, f] : llvm::enumerate(interface.fields)) {
     if (f.isOptional())
       checkOptional(n);

@@ -92,6 +92,8 @@ struct CField {
   bool isRows() const { return kind <= ArgKind::Value; }
   /// `[B, Hk, Nk, 64]`; empty for a scalar.
   std::string shapeText() const;
+  /// `B`, `Hk`, `64`: one of them.
+  std::string axisText(unsigned axis) const;
   /// The declared bound and range as words, or empty.
   std::string valueText() const;
   /// What an error of this kind says about this member.
@@ -124,6 +126,7 @@ struct CInterface {
 
   /// `head_stride * heads ...`: the formula of the full workspace, for people.
   std::string workspaceText() const;
+  std::string othersText(int field) const;
   /// The text of a status of member `field` (-1: of the call as a whole).
   std::string statusText(int field, CError error) const;
 };

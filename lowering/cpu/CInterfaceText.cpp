@@ -9,6 +9,7 @@
 
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 
@@ -51,8 +52,8 @@ static const ErrorWords &wordsOf(CError error) {
 StringRef attn::cErrorName(CError error) { return wordsOf(error).name; }
 StringRef attn::cErrorMeaning(CError error) { return wordsOf(error).meaning; }
 
-/// The axis that a dimension of rows, lengths or an output is.
-static std::string axisText(const CField &f, unsigned axis) {
+std::string CField::axisText(unsigned axis) const {
+  const CField &f = *this;
   if (f.isOptional())
     return f.kind == ArgKind::Offset ? "B or 1" : "B";
   if (!ShapedType::isDynamic(f.extents[axis]))
@@ -118,7 +119,7 @@ std::string CField::shapeText() const {
     return {};
   std::string text = "[";
   for (unsigned axis = 0; axis < rank; ++axis)
-    text += (axis ? ", " : "") + axisText(*this, axis);
+    text += (axis ? ", " : "") + axisText(axis);
   return text + "]";
 }
 
@@ -146,8 +147,7 @@ std::string CField::valueText() const {
 std::string CField::errorText(CError error) const {
   switch (error) {
   case CError::Shape:
-    return "its shape must be " + shapeText() +
-           ", with the extents of the other arguments";
+    return "its shape must be " + shapeText();
   case CError::Value:
     return "a value breaks " + valueText();
   case CError::Overlap:
@@ -169,12 +169,46 @@ std::string CField::errorText(CError error) const {
   }
 }
 
+/// Where else the extents of a member stand: `; B as in q, k; Nk as in k`. Only
+/// what is looked at before it, rows first, then parameters.
+std::string CInterface::othersText(int field) const {
+  auto turn = [&](int n) {
+    constexpr int many = 1 << 16;
+    return fields[n].isRows()                                      ? n
+           : fields[n].kind == ArgKind::Param && !fields[n].scalar ? n + many
+                                                                   : 2 * many;
+  };
+  auto says = [](const CField &f, const std::string &extent) {
+    for (unsigned axis = 0; axis < f.rank; ++axis) {
+      std::string own = f.axisText(axis);
+      if (own == extent || // or of the rows of both sides
+          ((own == "H" || own == "N") && own[0] == extent[0]))
+        return true;
+    }
+    return false;
+  };
+  std::string text, last;
+  for (unsigned axis = 0; axis < fields[field].rank; ++axis) {
+    std::string extent = fields[field].axisText(axis), others;
+    if (std::isdigit(static_cast<unsigned char>(extent[0])) || extent == last)
+      continue;
+    for (int n = 0; n < static_cast<int>(fields.size()); ++n)
+      if (!fields[n].scalar && turn(n) < turn(field) && says(fields[n], extent))
+        others += (others.empty() ? "" : ", ") + fields[n].field;
+    if (!others.empty())
+      text += "; " + extent + " as in " + others;
+    last = extent;
+  }
+  return text;
+}
+
 std::string CInterface::statusText(int field, CError error) const {
   if (error == CError::None)
     return cErrorMeaning(error).str();
   if (field >= 0)
     return name + ": " + fields[field].field + ": " +
-           fields[field].errorText(error);
+           fields[field].errorText(error) +
+           (error == CError::Shape ? othersText(field) : "");
   if (error == CError::Workspace)
     return formatv("{0}: the workspace is missing or too small; {0}_workspace "
                    "says how large it must be",

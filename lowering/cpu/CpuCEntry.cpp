@@ -13,11 +13,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowering/cpu/CpuCEntry.h"
+#include "lowering/Passes.h"
 #include "lowering/cpu/CEntryBuilder.h"
 
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/Pass.h"
+
+namespace attn {
+#define GEN_PASS_DEF_CPUCENTRYPASS
+#include "lowering/Passes.h.inc"
+} // namespace attn
 
 using namespace mlir;
 using namespace attn;
@@ -78,18 +82,7 @@ void CEntryBuilder::build() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct CpuCEntry : PassWrapper<CpuCEntry, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(CpuCEntry)
-
-  StringRef getArgument() const override { return "attn-cpu-c-entry"; }
-  StringRef getDescription() const override {
-    return "the C interface of an ahead-of-time kernel around its stages";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<LLVM::LLVMDialect, func::FuncDialect, scf::SCFDialect,
-                    arith::ArithDialect>();
-  }
-
+struct CpuCEntry : attn::impl::CpuCEntryPassBase<CpuCEntry> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     FailureOr<CInterface> interface = readCInterface(module);
@@ -119,7 +112,3 @@ struct CpuCEntry : PassWrapper<CpuCEntry, OperationPass<ModuleOp>> {
   }
 };
 } // namespace
-
-std::unique_ptr<Pass> attn::createCpuCEntryPass() {
-  return std::make_unique<CpuCEntry>();
-}

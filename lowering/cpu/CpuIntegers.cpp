@@ -106,10 +106,58 @@ unsigned Magnitudes::ofResult(Operation *op) {
 
 } // namespace
 
+/// Why an integer is too wide, and what to write instead.
+static LogicalResult refuse(Operation *culprit, Magnitudes &magnitudes) {
+  InFlightDiagnostic error = culprit->emitError(
+      "an integer of this kernel may exceed 64 bits: it is ");
+  StringRef kind =
+      llvm::TypeSwitch<Operation *, StringRef>(culprit)
+          .Case([](arith::MulIOp) { return "the product of integers of"; })
+          .Case([](arith::AddIOp) { return "the sum of integers of"; })
+          .Case([](arith::SubIOp) { return "the difference of integers of"; })
+          .Default([](Operation *) { return "made of integers of"; });
+  error << kind;
+  bool first = true;
+  SmallVector<Value> work;
+  for (Value operand : culprit->getOperands()) {
+    if (!isInteger(operand.getType()))
+      continue;
+    error << (first ? " " : " and ") << magnitudes.of(operand);
+    first = false;
+    work.push_back(operand);
+  }
+  error << " bits; ";
+  // The widest of what it comes from.
+  DenseSet<Value> seen;
+  bool fromReal = false;
+  while (!work.empty()) {
+    Value v = work.pop_back_val();
+    if (!isInteger(v.getType()) || !seen.insert(v).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(v)) {
+      if (auto map = dyn_cast<tile::MapOp>(argument.getOwner()->getParentOp()))
+        work.push_back(map.getInputs()[argument.getArgNumber()]);
+      continue;
+    }
+    Operation *op = v.getDefiningOp();
+    fromReal |= isa<arith::FPToSIOp>(op);
+    work.append(op->operand_begin(), op->operand_end());
+    if (auto map = dyn_cast<tile::MapOp>(op))
+      work.push_back(map.getBody().front().getTerminator()->getOperand(0));
+  }
+  if (fromReal)
+    error << "the floor of a real may take 62; compute with it as a real, "
+             "`1.0 * floor(x)`";
+  else
+    error << "positions, lengths and integer parameters may take 30; compute "
+             "it as a real, `1.0 * i`";
+  return failure();
+}
+
 FailureOr<unsigned> attn::integerLaneBits(Operation *grid) {
   Magnitudes magnitudes;
   unsigned most = 0;
-  Operation *culprit = nullptr;
+  Operation *culprit = nullptr; // the first whose result is too wide
   grid->walk([&](Operation *op) {
     if (!isa_and_nonnull<tile::MapOp, tile::RowsOp>(op->getParentOp()))
       return;
@@ -117,15 +165,13 @@ FailureOr<unsigned> attn::integerLaneBits(Operation *grid) {
     SmallVector<Value> values(op->getResults());
     values.append(op->operand_begin(), op->operand_end());
     for (Value v : values)
-      if (isInteger(v.getType()) && magnitudes.of(v) > most) {
-        most = magnitudes.of(v);
-        culprit = op;
+      if (isInteger(v.getType())) {
+        most = std::max(most, magnitudes.of(v));
+        if (most > 63 && !culprit)
+          culprit = op;
       }
   });
-  if (most > 63)
-    return culprit->emitError(
-        "an integer of this kernel may exceed 64 bits: it "
-        "is a product of too many positions or integer "
-        "parameters; compute it as a real, `1.0 * i`");
+  if (culprit)
+    return refuse(culprit, magnitudes);
   return most > 31 ? 64u : 32u;
 }

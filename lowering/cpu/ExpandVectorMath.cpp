@@ -96,8 +96,10 @@ class ExpandVectorMathPass
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     if (fast) // also the divisions that the expansions made
       getOperation().walk([](arith::DivFOp division) {
+        // LLVM estimates reciprocals only where nothing is infinite.
         division.setFastmath(division.getFastmath() |
-                             arith::FastMathFlags::arcp);
+                             arith::FastMathFlags::arcp |
+                             arith::FastMathFlags::ninf);
       });
     WalkResult result = getOperation().walk([](Operation *op) {
       if (!callsLibrary(op))

@@ -56,7 +56,9 @@ FailureOr<Value> RegionTiles::leafTile(Value v) {
 /// that -x / h^2 * log2(e) costs one multiplication however it is written.
 void RegionTiles::emitScaled(Operation *op, IRMapping &map, Operation *mapOp) {
   auto inBody = [&](Value v) {
-    return mapOp->isAncestor(v.getParentBlock()->getParentOp());
+    // A block of a loop that is still being made has no parent yet.
+    Operation *parent = v.getParentBlock()->getParentOp();
+    return parent && mapOp->isAncestor(parent);
   };
   Value x, factor;
   OpBuilder::InsertionGuard guard(b);

@@ -193,6 +193,30 @@ TEST_F(AheadOfTimeErrors, Shapes) {
   }
 }
 
+/// The later one of two that disagree is wrong, and is told of the earlier
+/// ones.
+TEST_F(AheadOfTimeErrors, WhoseExtents) {
+  c->set("q", {q, {B + 1, Hq, Nq, D}});
+  expectError(CError::Shape, "k",
+              "e: k: its shape must be [B, Hk, Nk, 3]; B as in q");
+  SetUp();
+  c->set("v", {v, {B, Hk, Nk + 1, E}});
+  expectError(CError::Shape, "v",
+              "[B, Hk, Nk, 2]; B as in q, k; Hk as in k; Nk as in k");
+  SetUp();
+  c->set("ids", {ids, Type::i64, {B, Nk + 1}});
+  expectError(CError::Shape, "ids", "[B, Nk]; B as in q, k, v; Nk as in k, v");
+  SetUp();
+  c->set("o", {o, {B, Hq + 1, Nq, E}});
+  expectError(CError::Shape, "o",
+              "; B as in q, k, v, ids; Hq as in q, b; Nq as in q");
+  // q is the same for all heads: b says how many there are.
+  SetUp();
+  c->set("q", {q, {B, 1, Nq, D}});
+  c->set("b", {b, {3}});
+  expectError(CError::Heads, "b", "no multiple of the key heads");
+}
+
 TEST_F(AheadOfTimeErrors, HeadsAndStrides) {
   c->set("q", {q, {B, 3, Nq, D}});
   c->set("b", {b, {3}});
@@ -282,8 +306,13 @@ TEST_F(AheadOfTimeErrors, WorkspaceAndRanges) {
   EXPECT_EQ(c->range(0, c->items(0) - 1, c->items(0)), 0);
   EXPECT_EQ(c->range(1, 0, c->items(1)), 0);
   EXPECT_NE(o[0], -77.0f);
-  for (int status : {-1, 12, 255, 15 << 8 | 1, 1 << 30, INT_MIN})
+  for (int status : {12, -12, 255, 15 << 8 | 1, 1 << 30, INT_MIN, INT_MAX})
     EXPECT_EQ(c->error(status), "e: no such status");
+  // As NAME_items and its like return them.
+  EXPECT_EQ(c->error(c->items(2)),
+            "e: a call that is not prepared, or has no such stage or items");
+  for (int status : {1, 8, 2 << 8 | 4, 5 << 8 | 7})
+    EXPECT_EQ(c->error(-status), c->error(status));
 }
 
 /// The caller's floating-point mode is neither used nor lost (S4, S8).

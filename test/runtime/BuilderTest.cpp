@@ -85,6 +85,25 @@ TEST(BuilderTest, KernelsOfRows) {
   }));
 }
 
+TEST(BuilderTest, NumbersOutsideOfF32) {
+  for (double number : {1e300, 1e-300, 1e-45}) {
+    std::string error = errorOf(attention(
+        "f", {}, [&](Row q, Row k) { return Kappa(number * exp(dot(q, k))); }));
+    EXPECT_EQ(error.find("<spec f>:2:11: error: this number is outside of the "
+                         "range of f32"),
+              0u)
+        << error;
+    error = errorOf(
+        attention("f", {param("b") < number}, [&](Row q, Row k, Real b) {
+          return Kappa(exp(b * dot(q, k)));
+        }));
+    EXPECT_EQ(error.find("<spec f>:1:26: error: the bound of 'b' is outside of "
+                         "the range of f32"),
+              0u)
+        << error;
+  }
+}
+
 TEST(BuilderTest, KernelsOfPositions) {
   expectExample(attention(
       "alibi", {param("slope", head) >= 0}, [](Row q, Row k, Real slope) {

@@ -265,19 +265,44 @@ TEST(CompilerTest, ErrorsHaveTheirPlace) {
 }
 
 TEST(CompilerTest, IntegersBeyond64Bits) {
-  Kernel kernel = Compiler().compile(
-      "attention f(q, k, v) { kappa = 1; mask = i * j * i > 0 }", {}, "k.attn");
-  float x[] = {1}, o[1];
-  Tensor row(x, {1, 1});
-  try {
-    kernel({{"q", row}, {"k", row}, {"v", row}}, {{"o", {o, {1, 1}}}});
-    FAIL();
-  } catch (const Error &error) {
-    EXPECT_NE(std::string(error.what())
-                  .find("k.attn:1:42: error: an integer of this kernel may "
-                        "exceed 64 bits"),
-              std::string::npos)
-        << error.what();
+  struct {
+    const char *statements; ///< '@' before the place that is blamed
+    const char *text;
+  } wide[] = {
+      {"kappa = 1; mask = @i * j * i > 0",
+       "it is the product of integers of 60 and 30 bits; positions, lengths "
+       "and "
+       "integer parameters may take 30; compute it as a real, `1.0 * i`"},
+      {"kappa = 1; mask = (@i * j * i + j) * 2 > 0",
+       "it is the product of integers of 60 and 30 bits; positions, "},
+      {"kappa = 1; mask = @i * 9223372036854775807 > j",
+       "it is the product of integers of 30 and 63 bits; positions, "},
+      {"kappa = @floor(dot(q, k))^2",
+       "it is the product of integers of 62 and 62 bits; the floor of a real "
+       "may take 62; compute with it as a real, `1.0 * floor(x)`"},
+      {"kappa = exp(dot(q, k)) + 4 * (j + @3 * floor(dot(q, k)))^2",
+       "bits; the floor of a real may take 62"},
+  };
+  for (const auto &one : wide) {
+    std::string text = std::string("attention f(q, k, v) { ") + one.statements +
+                       "; normalize = none }";
+    size_t at = text.find('@');
+    text.erase(at, 1);
+    Kernel kernel = Compiler().compile(text, {}, "k.attn");
+    float x[] = {1}, o[1];
+    Tensor row(x, {1, 1});
+    try {
+      kernel({{"q", row}, {"k", row}, {"v", row}}, {{"o", {o, {1, 1}}}});
+      FAIL() << text;
+    } catch (const Error &error) {
+      std::string message = error.what();
+      EXPECT_EQ(message.find("k.attn:1:" + std::to_string(at + 1) +
+                             ": error: an integer of this kernel may exceed 64 "
+                             "bits: "),
+                0u)
+          << message;
+      EXPECT_NE(message.find(one.text), std::string::npos) << message;
+    }
   }
 }
 

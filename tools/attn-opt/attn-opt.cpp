@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/Passes.h"
-#include "lowering/cpu/CpuCEntry.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -36,7 +35,6 @@ using namespace mlir;
 /// Our passes, and the upstream ones that the pipelines or the tests use.
 static void registerPasses() {
   attn::registerAttnPasses();
-  registerPass(attn::createCpuCEntryPass);
   registerTransformsPasses();
   memref::registerExpandStridedMetadataPass();
   // One by one: the header that registers all conversions costs a minute to

@@ -384,7 +384,8 @@ void HeaderWriter::functions() {
        "end);",
        name);
   line("");
-  say("What a status means, in words. The text is constant.");
+  say("What a status means, in words; also a negated one, as the functions "
+      "above return it. The text is constant.");
   line("const char *{}_error(int status);", name);
 }
 

@@ -17,6 +17,8 @@
 #include "runtime/Import.h"
 #include "runtime/Kernel.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
@@ -101,6 +103,28 @@ static Kernel open(const ExplainOptions &given, std::string &refusal) {
       given.options));
 }
 
+/// A plan is not all: a kernel whose integers no lane holds is refused on the
+/// way to machine code. Others are spared the time.
+static void addCompiles(Facts &facts, Compilation &compilation,
+                        mlir::ModuleOp plain, mlir::ModuleOp scheduled) {
+  bool integers = false;
+  plain->walk([&](mlir::Operation *op) {
+    integers |= mlir::isa<mlir::arith::AddIOp, mlir::arith::SubIOp,
+                          mlir::arith::MulIOp, mlir::arith::FPToSIOp>(op);
+  });
+  if (!integers)
+    return;
+  try {
+    compilation.lower(scheduled);
+    facts.addJson("compiles", "true");
+  } catch (const Error &error) {
+    std::vector<std::string> lines = {
+        "no: this kernel does not run on the CPU"};
+    addLines(lines, error.what());
+    facts.add("compiles", lines, "false");
+  }
+}
+
 /// The length of a row that o_i is made from; D where it is not known.
 static int64_t lengthOr(RowType row, int64_t otherwise) {
   return row && row.hasStaticLength() ? row.getLength() : otherwise;
@@ -150,6 +174,8 @@ static int run(const ExplainOptions &given) {
       auto type = llvm::cast<mlir::MemRefType>(function.getArgumentTypes()[n]);
       workspaceRow += type.getRank() == 4 ? type.getDimSize(3) : 1;
     }
+    if (scheduled)
+      addCompiles(facts, compilation, *plain, *scheduled);
   }
   std::vector<std::string> specialised;
   for (const auto *list : {&sizes.rows, &sizes.variables})

@@ -14,6 +14,15 @@
 using namespace attn;
 using runtime::Explanation;
 
+void attn::addLines(std::vector<std::string> &lines, const std::string &text,
+                    const char *indent) {
+  for (size_t start = 0; start < text.size();) {
+    size_t end = std::min(text.find('\n', start), text.size());
+    lines.push_back(indent + text.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
 /// The text broken into lines at spaces.
 static void addWrapped(std::vector<std::string> &lines, const std::string &text,
                        const std::string &first) {
@@ -59,9 +68,15 @@ static std::string blockText(const KernelProofs &proofs, const BlockText &block,
   return (sum ? "(" + scalar + ")" : scalar) + "*" + rows;
 }
 
+/// Whether there is a map and its channels are known: none for kappa = 0.
+static bool isCounted(const KernelProofs &proofs) {
+  const auto &map = proofs.separable.map;
+  return map && (map->rank > 0 || map->blocks.empty());
+}
+
 static void addFeatures(Facts &facts, const KernelProofs &proofs) {
   const FeatureMap &map = *proofs.separable.map;
-  bool counted = map.rank > 0 || map.blocks.empty();
+  bool counted = isCounted(proofs);
   facts.add("rank",
             {fmt::format("{} channels: {}",
                          counted ? std::to_string(map.rank) : "unknown",
@@ -104,11 +119,7 @@ void attn::addProofs(Facts &facts, const Explanation &explanation) {
       addWrapped(lines, reason, "- ");
     // The culprit, underlined.
     const std::string &excerpt = explanation.excerpts[n];
-    for (size_t start = 0; start < excerpt.size();) {
-      size_t end = std::min(excerpt.find('\n', start), excerpt.size());
-      lines.push_back("    " + excerpt.substr(start, end - start));
-      start = end + 1;
-    }
+    addLines(lines, excerpt, "    ");
     facts.add(name, lines, quoteJson(verdict));
     auto append = [&](std::string &list, const std::string &json) {
       list += (list.empty() ? "" : ", ") + quoteJson(name) + ": " + json;
@@ -168,7 +179,7 @@ void attn::addOrders(Facts &facts, const Explanation &explanation,
                              "in kappa"});
   double quadratic = 2 * heads * Nq * Nk * (D + Dv);
   add("quadratic", quadratic, 4 * (Dv + 1 + (gauge ? 1 : 0)), "a query");
-  bool counted = proofs.separable.map && proofs.separable.map->rank > 0;
+  bool counted = isCounted(proofs);
   double linear = 0, cross = 0;
   if (counted) {
     auto rank = static_cast<double>(proofs.separable.map->rank);
@@ -189,11 +200,7 @@ void attn::addOrders(Facts &facts, const Explanation &explanation,
   }
   if (!refusal.empty()) {
     std::vector<std::string> lines = {"none: this kernel is refused"};
-    for (size_t start = 0; start < refusal.size();) {
-      size_t end = std::min(refusal.find('\n', start), refusal.size());
-      lines.push_back(refusal.substr(start, end - start));
-      start = end + 1;
-    }
+    addLines(lines, refusal);
     facts.add("schedule", lines, quoteJson(std::string("none")));
     return;
   }

@@ -15,6 +15,10 @@
 
 namespace attn {
 
+/// Appends the lines of a text.
+void addLines(std::vector<std::string> &lines, const std::string &text,
+              const char *indent = "");
+
 /// Every property with its verdict, derivation and condition; the feature map;
 /// the masks under which the linear order is legal.
 void addProofs(Facts &facts, const runtime::Explanation &explanation);

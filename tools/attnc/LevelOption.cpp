@@ -29,5 +29,5 @@ void attn::addLevelOption(CLI::App &verb, std::string &level) {
 void attn::addFastMathOption(CLI::App &verb, bool &fast) {
   verb.add_flag("--fast-math", fast,
                 "give up digits for speed: exponentials to 3e-6, divisions to "
-                "3 ulp, x / 0 and x / inf in kappa are NaN");
+                "3 ulp; nothing is promised where kappa divides by 0 or inf");
 }

@@ -94,7 +94,8 @@ struct Options {
   std::string cache = {};
   /// Faster arithmetic that gives up digits and special values: exponentials
   /// with a running maximum have a relative error of 3e-6, not 2e-7; divisions
-  /// are within 3 ulp, and x / 0 and x / inf inside kappa are NaN.
+  /// are within 3 ulp, and nothing is promised where kappa divides by 0 or an
+  /// infinity.
   bool fastMath = false;
 };
 

@@ -3,6 +3,7 @@
 // RUN: %attn-opt %t.1 | diff %t.1 -
 // RUN: %attn-opt %s -mlir-print-op-generic | %attn-opt | diff %t.1 -
 // RUN: %attn-opt %s | FileCheck %s
+// RUN: FileCheck %s --check-prefix=SPACE --strict-whitespace < %t.1
 
 // CHECK: module attributes {attn.target = #attn.target<kind = "cpu", level = "x86-64-v3", lanes = 8>}
 module attributes {attn.target = #attn.target<kind = "cpu", level = "x86-64-v3", lanes = 8>} {
@@ -12,7 +13,8 @@ module attributes {attn.target = #attn.target<kind = "cpu", level = "x86-64-v3",
 func.func private @arguments(memref<f32> {attn.arg = #attn.arg<kind = param, name = "b", axes = ["head", "-4:M"], integer = true, relop = ">=", bound = 0.0 : f64>})
 
 // CHECK-LABEL: func.func @rows
-// CHECK: attn.index {{ *}}kv_head
+// CHECK: attn.index kv_head
+// SPACE: = attn.index kv_head
 // CHECK: attn.dim %{{.*}} : !attn.row<?xf32>
 // CHECK: attn.sqnorm %{{.*}} : !attn.row<8xf32>
 // CHECK: attn.map %{{.*}}, %{{.*}} : !attn.row<8xf32>, !attn.row<?xf32>

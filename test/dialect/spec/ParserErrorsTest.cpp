@@ -125,7 +125,10 @@ TEST(ParserErrors, Expressions) {
       {kernel("@99999999999999999999"),
        "this integer does not fit in 64 bits; write it as a real, as in "
        "'1e20'"});
-  expectError({kernel("@1e999"), "this number is out of range"});
+  for (const char *number : {"@1e999", "@1e-999"})
+    expectError({kernel(number),
+                 "this number is outside of the range of f32, about 1.2e-38 to "
+                 "3.4e38; write 'inf' or 0, or scale the expression"});
   expectError({kernel("1 @x"),
                "expected an operator or the end of the statement, found 'x'"});
 }

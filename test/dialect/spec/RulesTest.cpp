@@ -279,6 +279,37 @@ TEST(Rules, Numbers) {
       {kernel("1", "n: int @> 0.5"), "the bound of an int is an integer"});
 }
 
+// Reals are f32: no number becomes an infinity or 0 on its way.
+TEST(Rules, NumbersOutsideOfF32) {
+  std::string outside = "this number is outside of the range of f32, about "
+                        "1.2e-38 to 3.4e38; write 'inf' or 0, or scale the "
+                        "expression";
+  for (const char *number :
+       {"@1e300", "@1e-300", "@3.5e38", "@1e-38", "@1e-45", "@-1e39",
+        "@10.0^39", "@1e200*1e200", "@1e-200*1e-200", "@exp(1000)",
+        "@exp(-1000)", "@softplus(-200)", "@sigmoid(-1000)"})
+    for (const char *kappa : {"dot(q, k) * ", "exp(dot(q, k)) + j + "})
+      expectError({kernel(kappa + std::string(number)), outside});
+  expectError({kernel("dot(q, k)^@1e300"), outside});
+  expectError({kernel("@1e300 * (dot(q, k) + 1e-300)"), outside});
+  expectError({with("k = k * @1e-300"), outside});
+  expectError({with("v = v + @1e300"), outside});
+  expectError({with("c = @1e-300; q = q * c"), outside});
+  expectError({with("f(x) = x * @1e300; q = f(q)"), outside});
+  expectError({with("mask = i < @1e300"), outside});
+  expectError({with("normalize = mass(delta = @1e-300)"), outside});
+  for (const char *number :
+       {"0.0", "-0.0", "inf", "-inf", "3.4028235e38", "1.17549435e-38",
+        "(1e300/1e299)", "log(0)", "9223372036854775807", "sigmoid(1000)"})
+    expectFine(kernel("dot(q, k) * " + std::string(number)));
+  // Bounds are compared with numbers of f32.
+  std::string bound = "the bound of 'b' is outside of the range of f32, about "
+                      "1.2e-38 to 3.4e38; write 0, or leave it out";
+  for (const char *relop : {"< 1e300", "> -1e39", ">= 1e-300", "!= 1e-45"})
+    expectError({kernel("b", "b @" + std::string(relop)), bound});
+  expectFine(kernel("b", "b > 0.0, c <= 1e38"));
+}
+
 // 6. Rows, scalars and matrices.
 TEST(Rules, RowsAndMatrices) {
   expectFine(kernel("dot(q * k0 + 1, exp(k * W) / 2)", "k0[d], W[head, d, d]"));

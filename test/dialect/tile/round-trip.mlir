@@ -3,6 +3,7 @@
 // RUN: %attn-opt %t.1 | diff %t.1 -
 // RUN: %attn-opt %s -mlir-print-op-generic | %attn-opt | diff %t.1 -
 // RUN: FileCheck %s < %t.1
+// RUN: FileCheck %s --check-prefix=SPACE --strict-whitespace < %t.1
 
 // CHECK-LABEL: func.func @tiles
 func.func @tiles(%m: memref<?x8xf32>, %i: index, %edge: i1, %zero: f32) {
@@ -29,6 +30,7 @@ func.func @tiles(%m: memref<?x8xf32>, %i: index, %edge: i1, %zero: f32) {
   }
   // CHECK: tile.mask %{{.*}} if %{{.*}} keep %{{.*}} else %{{.*}} : !tile.tile<q16, k4, f32>, !tile.tile<q16, k4, i1> -> !tile.tile<q16, k4, f32>
   %w = tile.mask %r if %edge keep %keep else %zero : !tile.tile<q16, k4, f32>, !tile.tile<q16, k4, i1> -> !tile.tile<q16, k4, f32>
+  // SPACE: = tile.reduce max %{{.*}} into
   // CHECK: tile.reduce max %{{.*}} into %{{.*}} : !tile.tile<q16, k4, f32>, !tile.tile<q16, f32> -> !tile.tile<q16, f32>
   %l = tile.reduce max %w into %qn : !tile.tile<q16, k4, f32>, !tile.tile<q16, f32> -> !tile.tile<q16, f32>
   // CHECK: tile.contract %{{.*}}, %{{.*}} into %{{.*}} if %{{.*}} keep %{{.*}} : (

@@ -16,6 +16,7 @@
 #include "lowering/analysis/NormalForm.h"
 #include "lowering/analysis/PointEvaluator.h"
 #include <cmath>
+#include <random>
 
 namespace attn {
 
@@ -31,16 +32,28 @@ public:
     for (const auto &[monomial, coefficient] : p.terms()) {
       double term = toDouble(coefficient);
       for (auto [id, power] : monomial)
-        term *= std::pow(atom(id), power);
+        term *= std::pow(noisy(atom(id)), power);
+      term = noisy(term);
       sum += term;
       size = std::max(size, std::fabs(term));
     }
     return sum;
   }
+  /// Numbers are off by up to this, relatively, as if they were rounded so.
+  void setNoise(double relative, uint64_t seed) {
+    noise = relative;
+    random.seed(seed);
+  }
   double radius = 1; ///< what the symbol R stands for
   double size = 0;   ///< of the largest term: what rounding is measured against
 
 private:
+  double noisy(double x) {
+    return noise == 0
+               ? x
+               : x * (1 +
+                      std::uniform_real_distribution<>(-noise, noise)(random));
+  }
   double atom(AtomId id) {
     const FormAtom &atom = form.atom(id);
     auto argument = [&](size_t n) { return (*this)(atom.args[n]); };
@@ -95,6 +108,12 @@ private:
     return plain ? point.scalar(atom.origin) : std::nan("");
   }
   Row row(RowId id) {
+    Row result = rowOf(id);
+    for (double &x : result)
+      x = noisy(x);
+    return result;
+  }
+  Row rowOf(RowId id) {
     const FormRow &row = form.row(id);
     switch (row.kind) {
     case FormRow::Scaled: {
@@ -124,6 +143,8 @@ private:
   const NormalForm &form;
   PointEvaluator &point;
   std::vector<double> coordinates;
+  double noise = 0;
+  std::minstd_rand random;
 };
 
 } // namespace attn

@@ -13,7 +13,8 @@
 
 namespace attn {
 
-/// Writes random kernels in the parameters b >= 0, c, e > 0, n: int > 0.
+/// Writes random kernels in the parameters b >= 0, c, e > 0, n: int > 0; with
+/// every compiler the same ones.
 class RandomKernel {
 public:
   explicit RandomKernel(uint64_t seed) : random(seed) {}
@@ -72,8 +73,10 @@ private:
       return "max(" + x + ", " + y() + ")";
     case 22:
       return "min(" + x + ", " + y() + ")";
-    case 23:
-      return "where(" + x + " < " + leaf() + ", " + leaf() + ", " + x + ")";
+    case 23: { // one draw a statement: operands have no order
+      std::string bound = leaf(), chosen = leaf();
+      return "where(" + x + " < " + bound + ", " + chosen + ", " + x + ")";
+    }
     case 24:
       return random() % 2 ? "cos(" + x + ")" : "sin(" + x + ")";
     default:

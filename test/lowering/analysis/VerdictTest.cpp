@@ -51,6 +51,22 @@ TEST(Verdict, Dot) {
          {"kappa = dot(q, k)*sqdist(q, k)", No, None}});
 }
 
+/// The larger of two is at least their mean, the smaller one at most.
+TEST(Verdict, Extrema) {
+  check({{"s = dot(q, k)\nkappa = max(s, -s)", Yes, None},
+         {"s = dot(q, k)\nkappa = max(-s, s)", Yes, None},
+         {"s = dot(q, k)\nkappa = -min(s, -s)", Yes, None},
+         {"s = dot(q, k) + c\nkappa = max(3*s/2, -(c + dot(q, k))*1.5)", Yes,
+          None},
+         {"s = dot(q, k)\nkappa = max(s - c, c - s)", Yes, None},
+         {"s = dot(q, k)\nkappa = max(1 - s, s)^3", Yes, None},
+         {"s = dot(q, k)\nkappa = max(s - 1, -s)", No, None},
+         {"s = dot(q, k)\nkappa = max(s, 0.2*s)", No, None},
+         {"s = dot(q, k)\nkappa = max(s, b - s)", Yes, None},
+         {"kappa = max(i - j, j - i)*1", Yes, None},
+         {"s = dot(q, k)\nkappa = min(s, -s)", No, None}});
+}
+
 TEST(Verdict, Polynomials) {
   check({{"kappa = (1 + dot(q, k))^2", Yes, None},
          {"kappa = (dot(k, q) + 1)*(1 + dot(q, k))", Yes, None},
