@@ -129,8 +129,8 @@ static std::string toString(const StaticSizes &sizes) {
 std::string Compilation::codeKey(const StaticSizes &sizes,
                                  const CpuLevel &level) const {
   return key("code for " + level.name.str() + " as " + level.cpu.str() +
-             "\nrows " + std::to_string(sizes.rows.size()) + ", " +
-             toString(sizes));
+             (order.empty() ? "" : "\norder " + order) + "\nrows " +
+             std::to_string(sizes.rows.size()) + ", " + toString(sizes));
 }
 
 std::shared_ptr<Compilation>
@@ -185,6 +185,8 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
                                             const CpuLevel &level) {
   OwningOpRef<ModuleOp> result = specialisedModule(sizes);
   setTarget(*result, level);
+  if (!order.empty())
+    (*result)->setAttr(kOrderAttrName, StringAttr::get(&context, order));
   check([&] { return runPipeline(*result, buildSchedulePipeline); });
   return result;
 }
@@ -289,6 +291,7 @@ static std::vector<Workspace> workspacesOf(func::FuncOp function) {
     Workspace workspace;
     workspace.hasRow = type.getRank() == 4;
     workspace.row = workspace.hasRow ? type.getDimSize(3) : 1;
+    workspace.rows = type.isDynamicDim(2) ? 0 : type.getDimSize(2);
     if (ArrayAttr axes = arg.getAxes())
       workspace.perQueryHead =
           llvm::any_of(axes.getAsValueRange<StringAttr>(),

@@ -11,6 +11,7 @@
 #include "Machine.h"
 #include "Noise.h"
 #include "Progress.h"
+#include "ScheduleOption.h"
 #include "Visibility.h"
 #include "lowering/Target.h"
 #include "runtime/Kernel.h"
@@ -389,6 +390,7 @@ void attn::addCheck(CLI::App &app, Action &action) {
   verb->add_option("--set", given->set, "NAME=NUMBER: a parameter's value")
       ->allow_extra_args(false);
   addLevelOption(*verb, given->options.level);
+  addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer("Inputs are made for any spec: sizes around the borders of "

@@ -9,6 +9,7 @@
 #include "PendingFile.h"
 #include "Problem.h"
 #include "Progress.h"
+#include "ScheduleOption.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
@@ -154,6 +155,7 @@ void attn::addRun(CLI::App &app, Action &action) {
                    "threads; 0: one a core")
       ->capture_default_str();
   addLevelOption(*verb, given->options.level);
+  addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

@@ -90,6 +90,10 @@ struct Options {
   /// The folder of compiled code. Empty: the environment's ATTN_CACHE_DIR, else
   /// attnc in XDG_CACHE_HOME or ~/.cache; "off", or ATTN_CACHE=off there: none.
   std::string cache = {};
+  /// The order of the sums: "quadratic", weights first; "linear", sums over
+  /// keys first, an error where that is not proven to be right; empty: whichever
+  /// is less work for the lengths of a sequence.
+  std::string schedule = {};
 };
 
 /// A compiled kernel: cheap to copy, callable from many threads on different
