@@ -33,6 +33,25 @@ def IssueLicencePass : Pass<"attn-issue-licence", "::mlir::func::FuncOp"> {
   }];
 }
 
+def ChooseOrderPass : Pass<"attn-choose-order", "::mlir::func::FuncOp"> {
+  let summary = "decide which sum is done first, at compile time or by nq and nk";
+  let description = [{
+    Writes the order of `schedule`. Where the licence allows both orders and the module does
+    not ask for one (`attn.order`), the operation is doubled, with the costs that decide between
+    the two when lengths are known. An unlicensed `attn.order` is an error with the refusal.
+  }];
+}
+
+def BuildFeaturesPass : Pass<"attn-build-features", "::mlir::func::FuncOp"> {
+  let summary = "append the derived feature map to f_Q and f_K: attn.attention to attn.linear";
+  let description = [{
+    For operations whose schedule has the linear order. Adds a workspace argument for the
+    state where all queries of a sequence read the same one.
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
+      "::mlir::math::MathDialect"];
+}
+
 def HoistRowMapsPass : Pass<"attn-hoist-row-maps", "::mlir::func::FuncOp"> {
   let summary = "compute key-side rows once a row, into a workspace (attn.rows)";
   let description = [{
@@ -43,7 +62,7 @@ def HoistRowMapsPass : Pass<"attn-hoist-row-maps", "::mlir::func::FuncOp"> {
 }
 
 def ChooseSchedulePass : Pass<"attn-choose-schedule", "::mlir::func::FuncOp"> {
-  let summary = "choose the order of the parentheses and the tiles: attn.attention to attn.quadratic";
+  let summary = "choose the tiles: attn.attention to attn.quadratic";
   let description = [{ Tile sizes come from the row of the target's table that `attn.target` names. }];
 }
 

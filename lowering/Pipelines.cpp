@@ -34,6 +34,9 @@ void attn::buildSchedulePipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createSimplifyPass());
   // Proofs first: what cannot be compiled is refused before anything is built.
   pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
+  // Features end the row maps of the linear order, which are not hoisted.
+  pm.addNestedPass<func::FuncOp>(createChooseOrderPass());
+  pm.addNestedPass<func::FuncOp>(createBuildFeaturesPass());
   pm.addNestedPass<func::FuncOp>(createHoistRowMapsPass());
   // Splits kappa by the licence's gauge, so it comes after the rows have moved.
   pm.addNestedPass<func::FuncOp>(createChooseSchedulePass());

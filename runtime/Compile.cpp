@@ -132,7 +132,8 @@ static std::string textOf(const StaticSizes &sizes) {
 std::string Compilation::codeKey(const StaticSizes &sizes,
                                  const CpuLevel &level) const {
   return key("code for " + attn::nameOf(level) +
-             (level.fastMath ? ", fast math" : "") + "\nrows " +
+             (level.fastMath ? ", fast math" : "") +
+             (order.empty() ? "" : "\norder " + order) + "\nrows " +
              std::to_string(sizes.rows.size()) + ", " + textOf(sizes));
 }
 
@@ -188,6 +189,8 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
                                             const CpuLevel &level) {
   OwningOpRef<ModuleOp> result = specialisedModule(sizes);
   setTarget(*result, level);
+  if (!order.empty())
+    (*result)->setAttr(kOrderAttrName, StringAttr::get(&context, order));
   check([&] { return runPipeline(*result, buildSchedulePipeline); });
   return result;
 }
@@ -297,6 +300,7 @@ static std::vector<Workspace> workspacesOf(func::FuncOp function) {
     Workspace workspace;
     workspace.hasRow = type.getRank() == 4;
     workspace.row = workspace.hasRow ? type.getDimSize(3) : 1;
+    workspace.rows = type.isDynamicDim(2) ? 0 : type.getDimSize(2);
     if (ArrayAttr axes = arg.getAxes())
       workspace.perQueryHead =
           llvm::any_of(axes.getAsValueRange<StringAttr>(),

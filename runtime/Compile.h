@@ -95,6 +95,9 @@ public:
   ~Compilation();
 
   const Signature &getSignature() const { return signature; }
+  /// The order that code is to have, as in Options::schedule; before it is
+  /// made.
+  void setOrder(std::string order) { this->order = std::move(order); }
 
   /// A specialisation at these sizes; throws where they contradict the kernel.
   /// `level` is what it will be compiled for; null: it is interpreted.
@@ -148,6 +151,7 @@ private:
   std::string codeKey(const StaticSizes &sizes, const CpuLevel &level) const;
   std::shared_ptr<const Cache> cache; ///< null: none
   std::string ir;                     ///< printed; empty without a cache
+  std::string order;                  ///< asked for; empty: to be chosen
 };
 
 } // namespace attn::runtime

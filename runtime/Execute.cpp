@@ -138,11 +138,16 @@ static Memory allocateAligned(int64_t bytes) {
   return memory;
 }
 
+static int64_t rowsOf(const Workspace &workspace, const Binding &binding) {
+  return workspace.rows ? workspace.rows : binding.keys;
+}
+
 /// Elements of one (batch, head) in a workspace.
 static int64_t elementsOfHead(const Workspace &workspace,
                               const Binding &binding) {
   int64_t elements;
-  if (__builtin_mul_overflow(binding.keys, workspace.row, &elements))
+  if (__builtin_mul_overflow(rowsOf(workspace, binding), workspace.row,
+                             &elements))
     throw Error("a workspace exceeds 64 bits");
   return elements;
 }
@@ -203,7 +208,7 @@ void runtime::execute(const std::vector<StageEntry> &stages,
       throw Error("a workspace exceeds 64 bits");
     memories.push_back(allocateAligned(std::max<int64_t>(bytes, 1)));
     Tensor tensor(memories.back().get(), Type::f32,
-                  {binding.batch, heads, binding.keys},
+                  {binding.batch, heads, rowsOf(workspace, binding)},
                   {full ? head * heads : 0,
                    full || workspace.perQueryHead ? head : 0, workspace.row});
     if (workspace.hasRow) {

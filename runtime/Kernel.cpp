@@ -43,6 +43,10 @@ static void checkOptions(const Options &options) {
   if (options.threads < 0)
     throw Error("a call cannot use " + std::to_string(options.threads) +
                 " threads");
+  if (!options.schedule.empty() && options.schedule != "quadratic" &&
+      options.schedule != "linear")
+    throw Error("there is no schedule '" + options.schedule +
+                "'; known schedules are quadratic, linear");
   chooseLevel(options);
 }
 
@@ -53,6 +57,7 @@ Kernel::Impl::Impl(std::shared_ptr<Compilation> compilation,
       threads(options.threads),
       level(std::make_unique<const CpuLevel>(chooseLevel(options))) {
   rules.reference = options.target == "reference";
+  this->compilation->setOrder(options.schedule);
 }
 
 Kernel::Impl::~Impl() = default;

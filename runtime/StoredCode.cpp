@@ -16,8 +16,8 @@ std::string StoredCode::encode() const {
   text << outputRow << ' ' << workspaces.size() << ' ' << stages.size() << ' '
        << object.size() << '\n';
   for (const Workspace &workspace : workspaces)
-    text << workspace.row << ' ' << workspace.hasRow << ' '
-         << workspace.perQueryHead << '\n';
+    text << workspace.row << ' ' << workspace.rows << ' ' << workspace.hasRow
+         << ' ' << workspace.perQueryHead << '\n';
   for (const std::string &stage : stages)
     text << stage << '\n';
   return text.str() + object;
@@ -32,7 +32,8 @@ std::optional<StoredCode> StoredCode::decode(const std::string &bytes) {
     return std::nullopt;
   for (size_t n = 0; n < workspaces && text; ++n) {
     Workspace workspace;
-    text >> workspace.row >> workspace.hasRow >> workspace.perQueryHead;
+    text >> workspace.row >> workspace.rows >> workspace.hasRow >>
+        workspace.perQueryHead;
     code.workspaces.push_back(workspace);
   }
   std::string line;

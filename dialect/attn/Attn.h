@@ -38,6 +38,11 @@ namespace attn {
 inline constexpr llvm::StringLiteral kArgAttrName = "attn.arg";
 /// The name under which TargetAttr stands on a module.
 inline constexpr llvm::StringLiteral kTargetAttrName = "attn.target";
+/// The name under which a module says which order it must have, a string.
+inline constexpr llvm::StringLiteral kOrderAttrName = "attn.order";
+/// In how many parts the keys of a sequence may be summed for a state that all
+/// its queries read (attn.linear).
+inline constexpr int64_t kStateParts = 8;
 
 } // namespace attn
 

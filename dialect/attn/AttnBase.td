@@ -114,6 +114,10 @@ def Attn_Gauge : Attn_Enum<"Gauge", "which running factor keeps kappa in range (
 def Attn_Order : Attn_Enum<"Order", "the order of the parentheses", [
     I32EnumAttrCase<"Quadratic", 0, "quadratic">, I32EnumAttrCase<"Linear", 1, "linear">]>;
 
+def Attn_LinearScan : Attn_Enum<"LinearScan", "how the linear order may sum over keys", [
+    I32EnumAttrCase<"Refused", 0, "refused">, I32EnumAttrCase<"Whole", 1, "whole">,
+    I32EnumAttrCase<"Ordered", 2, "ordered">]>;
+
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//
@@ -144,27 +148,42 @@ def Attn_ArgAttr : Attn_Attr<"Arg", "arg"> {
       OptionalParameter<"::mlir::FloatAttr">:$bound);
 }
 
+class Attn_DefaultedEnum<EnumInfo info, string value> : EnumParameter<info> {
+  let defaultValue = value;
+}
+
 def Attn_LicenceAttr : Attn_Attr<"Licence", "licence"> {
   let summary = "what was proven of kappa";
   let description = [{
     Written by `attn-issue-licence`. `nonnegative` is the verdict on kappa >= 0 and
     `sign_reason` its rule or obstacle; `gauge` says whether a running maximum of the
-    exponent is needed and `gauge_reason` why. Text for people is made from these.
+    exponent is needed and `gauge_reason` why. `linear` says whether phi(Q) (phi(K)^T V) is
+    legal: over all keys at once (`whole`), or carried along to where a query stands (`ordered`);
+    `rank` is the number of channels of phi, and `linear_reason` what stands against it.
+    Text for people is made from these.
   }];
   let parameters = (ins EnumParameter<Attn_Verdict>:$nonnegative,
       OptionalParameter<"::mlir::StringAttr">:$sign_reason,
       EnumParameter<Attn_Gauge>:$gauge,
-      OptionalParameter<"::mlir::StringAttr">:$gauge_reason);
+      OptionalParameter<"::mlir::StringAttr">:$gauge_reason,
+      Attn_DefaultedEnum<Attn_LinearScan, "::attn::LinearScan::Refused">:$linear,
+      DefaultValuedParameter<"int64_t", "0">:$rank,
+      OptionalParameter<"::mlir::StringAttr">:$linear_reason);
 }
 
 def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
   let summary = "the order of the parentheses and the tile sizes";
   let description = [{
-    Written by `attn-choose-schedule`. `tile_q` query rows stay while tiles of
-    `tile_k` key rows pass by.
+    `order` is written by `attn-choose-order`, the tiles by `attn-choose-schedule`: `tile_q` query
+    rows stay while tiles of `tile_k` key rows pass by. Where there is an operation of either
+    order, one of them works on a sequence: the linear one if
+    `pair_cost` nq nk > `row_cost` (nq + nk). Costs of 0: there is no other operation.
     Example: `#attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>`.
   }];
-  let parameters = (ins EnumParameter<Attn_Order>:$order, "int64_t":$tile_q, "int64_t":$tile_k);
+  let parameters = (ins EnumParameter<Attn_Order>:$order,
+      DefaultValuedParameter<"int64_t", "0">:$tile_q, DefaultValuedParameter<"int64_t", "0">:$tile_k,
+      DefaultValuedParameter<"int64_t", "0">:$pair_cost,
+      DefaultValuedParameter<"int64_t", "0">:$row_cost);
 }
 
 def Attn_TargetAttr : Attn_Attr<"Target", "target"> {

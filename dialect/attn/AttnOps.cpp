@@ -118,7 +118,7 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   Type rows[] = {mappedRow(op, 0), mappedRow(op, 1)};
   // A schedule may split kappa = 2^exponent * factor (S6).
   SmallVector<Type> weights(
-      std::is_same_v<Op, QuadraticOp> && yieldOf(op.getKappa()) &&
+      !std::is_same_v<Op, AttentionOp> && yieldOf(op.getKappa()) &&
               yieldOf(op.getKappa()).getValues().size() == 2
           ? 2
           : 1,
@@ -158,6 +158,23 @@ LogicalResult QuadraticOp::verify() {
   if (!getLicence() || !getSchedule() ||
       getSchedule()->getOrder() != Order::Quadratic)
     return emitOpError("needs a licence and a schedule of quadratic order");
+  return verifyAttention(*this);
+}
+
+RowType LinearOp::getMappedRow(unsigned role) { return mappedRow(*this, role); }
+Value LinearOp::getOutput(Result kind) { return outputOf(*this, kind); }
+Value LinearOp::getTerm(NormalizerTerm term) { return termOf(*this, term); }
+LogicalResult LinearOp::verify() {
+  if (!getLicence() || getLicence()->getLinear() == LinearScan::Refused ||
+      !getSchedule() || getSchedule()->getOrder() != Order::Linear)
+    return emitOpError(
+        "needs a licence for the linear order and a schedule of it");
+  auto dot = yieldOf(getKappa())
+                 ? yieldOf(getKappa()).getValues()[0].getDefiningOp<DotOp>()
+                 : DotOp();
+  if (!dot || dot.getLhs() != getKappa().getArgument(0) ||
+      dot.getRhs() != getKappa().getArgument(1))
+    return emitOpError("has a kappa that is the dot of its two rows");
   return verifyAttention(*this);
 }
 

@@ -20,7 +20,7 @@ class Attn_AttentionLike<string mnemonic> : Attn_Op<mnemonic, [AttrSizedOperandS
   let arguments = (ins
       AnyMemRef:$query, AnyMemRef:$key, AnyMemRef:$value,
       Optional<AnyMemRef>:$keyLengths, Optional<AnyMemRef>:$queryLengths, Optional<AnyMemRef>:$offset,
-      Variadic<AnyMemRef>:$outputs,
+      Variadic<AnyMemRef>:$outputs, Optional<AnyMemRef>:$state,
       Attn_ResultArrayAttr:$results,
       Attn_NormalizeAttr:$normalize,
       OptionalAttr<Attn_TermArrayAttr>:$terms,
@@ -33,7 +33,8 @@ class Attn_AttentionLike<string mnemonic> : Attn_Op<mnemonic, [AttrSizedOperandS
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`lengths` `(` $keyLengths^ `,` $queryLengths `,` $offset `:` type($keyLengths) `,` type($queryLengths) `,` type($offset) `)`)?
-    `outs` `(` $outputs `:` type($outputs) `)` `results` $results `normalize` `` $normalize
+    `outs` `(` $outputs `:` type($outputs) `)` (`state` `(` $state^ `:` type($state) `)`)?
+    `results` $results `normalize` `` $normalize
     attr-dict-with-keyword
     (`query` $queryMap^)? (`key` $keyMap^)? (`value` $valueMap^)?
     `kappa` $kappa (`mask` $mask^)? (`normalizer` $normalizer^)?
@@ -89,6 +90,19 @@ def Attn_QuadraticOp : Attn_AttentionLike<"quadratic"> {
     Under a gauge (S6) its kappa region yields two values, an exponent and a factor:
     kappa = 2^exponent * factor, and the running maximum of the exponent is kept.
     Constraint (decided): carries a licence and a schedule of quadratic order.
+  }];
+}
+
+def Attn_LinearOp : Attn_AttentionLike<"linear"> {
+  let summary = "attention by the linear schedule: phi(q) (sum_j phi(k_j) v_j^T)";
+  let description = [{
+    The meaning of `attn.attention` for a kernel that is a dot of feature rows, and the
+    decision to sum over keys first: S = sum phi(k) v^T and z = sum phi(k) pass from tile to
+    tile, o = phi(q) S / phi(q) z. f_Q and f_K end in phi; kappa is the `attn.dot` of its two
+    rows, and yields, beside it, an exponent e(i) - e(j) where the kernel decays:
+    kappa = dot * exp(exponent). `state` is a workspace for the sums where the mask lets all
+    queries see the same keys (`linear = whole`), of kStateParts parts of Dv rows of S and one
+    of z. Constraint (decided): carries a licence for the linear order and a schedule of it.
   }];
 }
 

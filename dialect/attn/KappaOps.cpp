@@ -186,4 +186,8 @@ ATTN_INFER(OuterOp) {
       f32Row(context, a == kDynamic || b == kDynamic ? kDynamic : a * b));
   return success();
 }
+ATTN_INFER(ChannelsOp) {
+  inferred.push_back(f32Row(context, static_cast<int64_t>(operands.size())));
+  return success();
+}
 #undef ATTN_INFER

@@ -152,6 +152,14 @@ def Attn_OuterOp : Attn_RowOp<"outer"> {
   let results = (outs Attn_RowType:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` qualified(type($lhs)) `,` qualified(type($rhs))";
 }
+def Attn_ChannelsOp : Attn_RowOp<"channels"> {
+  let summary = "scalars as the coordinates of a row";
+  let description = [{ Made by feature maps: a term without a row is one channel.
+    Example: `%y = attn.channels %a, %b` is a row of length 2. }];
+  let arguments = (ins Variadic<F32>:$values);
+  let results = (outs Attn_RowType:$result);
+  let assemblyFormat = "$values attr-dict";
+}
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let summary = "ends a region of this dialect with its values";
   let description = [{ Example: `attn.yield %w : f32`. }];

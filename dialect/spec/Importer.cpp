@@ -137,7 +137,8 @@ AttentionOp FunctionBuilder::buildAttention(Block *entry) {
   return AttentionOp::create(
       builder, locationOf(file, spec.name.place), args[0], args[1], args[2],
       args[lengths], args[lengths + 1], args[lengths + 2],
-      args.drop_front(lengths + 3), builder.getArrayAttr(results),
+      args.drop_front(lengths + 3), /*state=*/Value(),
+      builder.getArrayAttr(results),
       checked.normalizeByMass ? Normalize::Mass : Normalize::None,
       terms.empty() ? ArrayAttr() : builder.getArrayAttr(terms),
       checked.allowSigned, LicenceAttr(), ScheduleAttr());

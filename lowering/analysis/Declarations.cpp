@@ -33,6 +33,8 @@ Value attn::mappedRowOfArgument(BlockArgument argument) {
     return mappedRow(op, argument);
   if (auto op = dyn_cast_or_null<QuadraticOp>(parent))
     return mappedRow(op, argument);
+  if (auto op = dyn_cast_or_null<LinearOp>(parent))
+    return mappedRow(op, argument);
   return {};
 }
 

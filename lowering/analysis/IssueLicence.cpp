@@ -10,6 +10,7 @@
 #include "lowering/analysis/Defined.h"
 #include "lowering/analysis/ExpressionText.h"
 #include "lowering/analysis/Gauge.h"
+#include "lowering/analysis/LinearLicence.h"
 #include "lowering/analysis/Sign.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -91,9 +92,19 @@ class IssueLicence : public attn::impl::IssueLicencePassBase<IssueLicence> {
         return WalkResult::interrupt();
       Value kappa = op.getKappa().front().getTerminator()->getOperand(0);
       GaugeVerdict gauge = decideGauge(kappa);
+      // Before row lengths are known nothing is scheduled, and ranks are not
+      // numbers.
+      bool sized = op.getMappedRow(0).hasStaticLength() &&
+                   op.getMappedRow(1).hasStaticLength() &&
+                   op.getMappedRow(2).hasStaticLength();
+      LinearLicence linear = sized ? licenseLinear(op) : LinearLicence();
+      auto text = [&](const std::string &reason) {
+        return reason.empty() ? StringAttr() : rewriter.getStringAttr(reason);
+      };
       op.setLicenceAttr(LicenceAttr::get(
           &getContext(), sign.nonnegative, rewriter.getStringAttr(sign.reason),
-          gauge.gauge, rewriter.getStringAttr(gauge.reason)));
+          gauge.gauge, rewriter.getStringAttr(gauge.reason), linear.scan,
+          linear.rank, text(linear.reason)));
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -149,6 +149,9 @@ private:
   void checkValues(mlir::Value arguments);
   mlir::Value valuesHold(unsigned n);
   void checkOverlaps();
+  mlir::Value rowsOf(const CWorkspace &w) {
+    return w.rows ? word(w.rows) : keys.value;
+  }
   void measureWorkspaces();
   void checkWorkspace(mlir::Value arguments, mlir::Value prepared);
   void writeCall(mlir::Value arguments, mlir::Value prepared);

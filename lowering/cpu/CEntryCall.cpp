@@ -89,9 +89,9 @@ void CEntryBuilder::writeWorkspaces(Value call) {
   Value next = workspaceBase;
   for (const CWorkspace &w : interface.workspaces) {
     Value heads = w.perQueryHead ? queryHeads.value : keyHeads.value;
-    Value head = mul(keys.value, word(w.row));
+    Value head = mul(rowsOf(w), word(w.row));
     Value all = mul(head, heads);
-    SmallVector<Value> shape = {batch.value, heads, keys.value};
+    SmallVector<Value> shape = {batch.value, heads, rowsOf(w)};
     SmallVector<Value> strides = {
         select(isFull, all, word(0)),
         w.perQueryHead ? head : select(isFull, head, word(0)), word(w.row)};

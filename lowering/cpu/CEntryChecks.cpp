@@ -223,7 +223,7 @@ void CEntryBuilder::measureWorkspaces() {
   };
   for (const CWorkspace &w : interface.workspaces) {
     Value heads = w.perQueryHead ? queryHeads.value : keyHeads.value;
-    Value bytes = mul(keys.value, word(4 * w.row));
+    Value bytes = mul(rowsOf(w), word(4 * w.row));
     Value slot = w.perQueryHead ? mul(bytes, heads) : bytes;
     Value pairs = mul(batch.value, heads); // 2^60 at most
     Value large = make<arith::MulFOp>(asReal(bytes), asReal(pairs));

@@ -236,7 +236,7 @@ static LogicalResult addArgument(ModuleOp module, CInterface &interface,
   interface.ranks.push_back(rank);
   if (arg.getKind() == ArgKind::Workspace) {
     CWorkspace workspace{index, rank, rank == 4 ? type.getDimSize(3) : 1,
-                         false};
+                         type.isDynamicDim(2) ? 0 : type.getDimSize(2), false};
     if (ArrayAttr axes = arg.getAxes())
       workspace.perQueryHead =
           llvm::any_of(axes.getAsValueRange<StringAttr>(),

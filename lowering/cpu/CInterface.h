@@ -105,6 +105,7 @@ struct CField {
 struct CWorkspace {
   unsigned argument = 0, rank = 0;
   int64_t row = 1;
+  int64_t rows = 0; ///< instead of Nk; 0: Nk
   bool perQueryHead = false;
 };
 

@@ -221,7 +221,8 @@ std::string CInterface::workspaceText() const {
   for (const CWorkspace &w : workspaces)
     text +=
         (text.empty() ? "" : " + ") +
-        formatv("B * {0} * Nk * {1}", w.perQueryHead ? "Hq" : "Hk", 4 * w.row)
+        formatv("B * {0} * {1} * {2}", w.perQueryHead ? "Hq" : "Hk",
+                w.rows ? std::to_string(w.rows) : "Nk", 4 * w.row)
             .str();
   return text;
 }

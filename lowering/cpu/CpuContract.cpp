@@ -19,13 +19,13 @@ using namespace mlir;
 using namespace attn;
 using tile::TileType;
 
-void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
+void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
+                               int64_t vectors, Value panel, Value limitC,
                                Value limitX, int64_t extentX, const Scalars &s,
                                function_ref<Value(const Point &)> initial,
                                function_ref<void(const Point &, Value)> store,
                                Accumulate accumulate, int64_t rowBlock,
                                int64_t unroll) {
-  int64_t vectors = level.panelVectors;
   auto block = [&](Value x0, int64_t rows) {
     SmallVector<Point> points;
     Values start, offsets;
@@ -45,8 +45,7 @@ void CpuEmitter::contractPanel(Value lanes, Value panel, Value limitC,
           Values next, left;
           Value across = s.xIsRow ? c : mul(c, s.stride);
           for (int64_t v = 0; v < vectors; ++v)
-            left.push_back(loadVector(
-                lanes, {panelIn(lanes, panel), c, index(v * level.lanes)}));
+            left.push_back(lanes(c, v));
           for (int64_t u = 0; u < rows; ++u) {
             Value scalar = broadcast(
                 make<memref::LoadOp>(s.memory, add(across, offsets[u])));
@@ -115,10 +114,19 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     std::swap(lanes, broadcasts);
   TileType result = op.getResult().getType();
   TileType laneType = typeOf(lanes), scalarType = typeOf(broadcasts);
-  const TileForm view = forms[broadcasts];
+  if (hasFeatureLanes(result))
+    return emitFeatureContract(op);
+  if (hasLanes(result) && result.rank() == 1)
+    return emitMassContract(op);
+  // Features are row-major, as what lies in the caller's memory.
+  bool areFeatures = hasFeatureLanes(scalarType) && scalarType.rank() == 2;
+  if (areFeatures && forms[broadcasts].kind != TileForm::View)
+    materialize(broadcasts);
+  TileForm view = forms[broadcasts];
+  if (areFeatures)
+    view.stride = strideOf(scalarType, view);
   if (!hasLanes(result) || result.rank() != 2 || laneType.rank() != 2 ||
-      hasLanes(scalarType) || !scalarType.has('k') ||
-      view.kind != TileForm::View)
+      hasLanes(scalarType) || (view.kind != TileForm::View && !areFeatures))
     return op.emitOpError("contracts something else than lanes of queries with "
                           "rows in memory");
   char x = other(result), c = other(laneType);
@@ -129,8 +137,11 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     Value c, x, rows;
   };
   Limits whole{index(laneType.size(c)), Value(), Value()}, existing = whole;
-  existing.rows = view.rows;
-  (c == 'k' ? existing.c : existing.x) = view.rows;
+  bool hasKeys = scalarType.has('k');
+  if (hasKeys) {
+    existing.rows = view.rows;
+    (c == 'k' ? existing.c : existing.x) = view.rows;
+  }
 
   Tree accTree = treeOf(op.getAcc());
   Value target;
@@ -154,8 +165,13 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     Scalars s{view.memory, view.stride, xIsRow, limits.rows};
     forPanels([&](Value panel) {
       preload(tree, panel);
-      contractPanel(laneMemory, panel, limits.c, limits.x, result.size(x), s,
-                    initial, store, accumulate, rowBlock, unroll);
+      auto vectorAt = [&](Value c, int64_t v) {
+        return loadVector(laneMemory, {panelIn(laneMemory, panel), c,
+                                       index(v * level.lanes)});
+      };
+      contractPanel(vectorAt, level.panelVectors, panel, limits.c, limits.x,
+                    result.size(x), s, initial, store, accumulate, rowBlock,
+                    unroll);
       preloaded.clear();
     });
   };
@@ -163,6 +179,8 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
                          const Point &) { return fma(scalar, l, acc); };
   // Nearly all tiles are whole: their loops have constant bounds.
   auto plain = [&] {
+    if (!hasKeys)
+      return nest(accTree, whole, multiplyAdd, level.rowBlock, level.unroll);
     Value isWhole = make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows,
                                         index(scalarType.size('k')));
     ifThenElse(

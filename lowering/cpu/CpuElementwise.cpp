@@ -27,6 +27,10 @@ Value CpuEmitter::at(Value t, const Point &p) {
     if (Value known = preloaded.lookup({t, p.vector}))
       return known;
   const TileForm form = forms.lookup(t);
+  if (hasFeatureLanes(type) &&
+      (form.kind == TileForm::Buffer || form.kind == TileForm::View))
+    return loadVector(form.memory, featureAt(type, form, p),
+                      type.getElementType());
   auto firstLane = [&] {
     return add(mul(p.panel, index(panelLanes())), p.vector * level.lanes);
   };

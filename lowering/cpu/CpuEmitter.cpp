@@ -14,10 +14,11 @@ using namespace attn;
 using tile::TileType;
 
 CpuEmitter::CpuEmitter(OpBuilder builder, Location loc, const CpuLevel &level,
-                       int64_t panels, unsigned integerBits, IRMapping &scalars,
-                       Block *entry)
-    : b(builder), loc(loc), level(level), panels(panels),
-      integerBits(integerBits), scalars(scalars), entry(entry) {}
+                       std::pair<int64_t, int64_t> featureBlock, int64_t panels,
+                       unsigned integerBits, IRMapping &scalars, Block *entry)
+    : b(builder), loc(loc), level(level), featureBlock(featureBlock),
+      panels(panels), integerBits(integerBits), scalars(scalars), entry(entry) {
+}
 
 //===----------------------------------------------------------------------===//
 // Sugar
@@ -129,7 +130,10 @@ Value CpuEmitter::allocate(TileType type, Value v) {
   b.setInsertionPointToStart(entry);
   Type element = laneType(type.getElementType());
   SmallVector<int64_t> shape;
-  if (!hasLanes(type))
+  if (hasFeatureLanes(type))
+    shape.push_back(type.rank() == 1 ? type.size('r')
+                                     : type.getShape()[0] * type.getShape()[1]);
+  else if (!hasLanes(type))
     shape.push_back(type.getShape()[0]);
   else if (type.rank() == 1)
     shape.push_back(type.size('q'));

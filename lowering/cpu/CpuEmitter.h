@@ -27,10 +27,14 @@
 
 namespace attn {
 
+/// A tile of features without queries has lanes of features: row-major,
+/// [x][r], a whole number of vectors a row, so that a contraction can also read
+/// it scalar by scalar.
+///
 /// How the value of a tile is at hand.
 struct TileForm {
   enum Kind {
-    Buffer,    ///< memory: [panels][x][lanes], [tileQ] or [tileK]
+    Buffer,    ///< memory: [panels][x][lanes], [x * r], [tileQ] or [tileK]
     View,      ///< rows in the caller's memory: flat memory and a row stride
     Positions, ///< origin + index
     Splat,     ///< one scalar
@@ -45,7 +49,8 @@ struct TileForm {
 
 /// One vector of a tile.
 struct Point {
-  mlir::Value panel;  ///< which panel of lanes; null where lanes are keys
+  mlir::Value panel;  ///< which panel of lanes, or the first feature; null
+                      ///< where lanes are keys
   int64_t vector = 0; ///< which vector of the panel
   mlir::Value x;      ///< the coordinate on the other axis, or the first key
 };
@@ -55,8 +60,11 @@ class CpuEmitter {
 public:
   /// `panels` panels make the tile of queries of a work item; integers in lanes
   /// have `integerBits` bits, 32 or 64.
+  /// `level` has the register block of this tile of queries; `featureBlock` is
+  /// that of features: vectors, and rows of the other operand.
   CpuEmitter(mlir::OpBuilder builder, mlir::Location loc, const CpuLevel &level,
-             int64_t panels, unsigned integerBits, mlir::IRMapping &scalars,
+             std::pair<int64_t, int64_t> featureBlock, int64_t panels,
+             unsigned integerBits, mlir::IRMapping &scalars,
              mlir::Block *entry);
 
   /// Emits the operations of a block of the tile level, without its terminator.
@@ -129,16 +137,38 @@ private:
   /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel;
   /// initial is null where it is 0. In blocks of at most `rowBlock` rows, with
   /// `unroll` steps of the sum in an iteration.
-  void contractPanel(mlir::Value lanes, mlir::Value panel, mlir::Value limitC,
-                     mlir::Value limitX, int64_t extentX, const Scalars &s,
-                     llvm::function_ref<mlir::Value(const Point &)> initial,
-                     llvm::function_ref<void(const Point &, mlir::Value)> done,
-                     Accumulate accumulate, int64_t rowBlock, int64_t unroll);
+  void
+  contractPanel(llvm::function_ref<mlir::Value(mlir::Value, int64_t)> lanes,
+                int64_t vectors, mlir::Value panel, mlir::Value limitC,
+                mlir::Value limitX, int64_t extentX, const Scalars &s,
+                llvm::function_ref<mlir::Value(const Point &)> initial,
+                llvm::function_ref<void(const Point &, mlir::Value)> done,
+                Accumulate accumulate, int64_t rowBlock, int64_t unroll);
   mlir::Value isFinite(tile::TileType type, const TileForm &view);
 
   // CpuConvert.cpp.
   mlir::Value widen(mlir::Value stored);
   mlir::Value narrow(mlir::Value x, mlir::Type storage);
+  // CpuFeatures.cpp: tiles whose lanes are features.
+  static bool hasFeatureLanes(tile::TileType t) {
+    return t.has('r') && !t.has('q');
+  }
+  mlir::Value strideOf(tile::TileType type, const TileForm &form) {
+    return form.stride ? form.stride : index(type.size('r'));
+  }
+  /// Where the vector of a point begins in its row-major memory.
+  mlir::Value featureAt(tile::TileType type, const TileForm &form,
+                        const Point &p);
+  /// A loop over blocks of vectors: first feature, vectors.
+  void forFeatures(int64_t features,
+                   llvm::function_ref<void(mlir::Value, int64_t)> body);
+  void materializeFeatures(mlir::Value tile, mlir::Value memory,
+                           const Tree &tree);
+  void storeFeatures(tile::StoreOp op);
+  void copyFeatures(tile::TileType type, mlir::Value from, mlir::Value to);
+  void emitFeatureReduce(tile::ReduceOp op);
+  mlir::LogicalResult emitFeatureContract(tile::ContractOp op);
+  mlir::LogicalResult emitMassContract(tile::ContractOp op);
 
   // CpuMemory.cpp.
   void emitLoad(tile::LoadOp op);
@@ -154,6 +184,14 @@ private:
 
   // CpuRows.cpp.
   mlir::LogicalResult emitRows(tile::RowsOp op);
+  mlir::LogicalResult emitKeyRows(tile::RowsOp op);
+  /// `lanes` rows from the first on, transposed: coordinates by lanes. Rows
+  /// past the last repeat it.
+  void transposeRows(
+      mlir::Value flat, mlir::Value stride, mlir::Value first, mlir::Value last,
+      int64_t depth,
+      llvm::function_ref<void(mlir::Value, int64_t, mlir::Value)> whole,
+      llvm::function_ref<void(mlir::Value, int64_t, mlir::Value)> single);
   friend class RowEmitter;
 
   // Sugar.
@@ -216,6 +254,7 @@ private:
   mlir::OpBuilder b;
   mlir::Location loc;
   const CpuLevel &level;
+  std::pair<int64_t, int64_t> featureBlock;
   int64_t panels;
   unsigned integerBits;
   mlir::IRMapping &scalars;

@@ -106,7 +106,7 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
       make<arith::SubIOp>(scalars.lookupOrDefault(op.getLimit()), row0);
   rows = min(rows, index(type.getShape()[0]));
 
-  if (!hasLanes(type) && type.rank() == 2) {
+  if (!hasLanes(type) && (type.rank() == 2 || hasFeatureLanes(type))) {
     forms[op.getResult()] =
         elementOf(flat).isF32()
             ? TileForm{TileForm::View, flat, stride, {}, rows}
@@ -133,36 +133,48 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   Value here = min(make<arith::SubIOp>(extent, row0), index(type.size('q')));
   panelCount = make<arith::CeilDivSIOp>(here, index(panelLanes()));
   Value last = max(add(rows, -1), index(0));
-  int64_t depth = type.getShape()[1], lanes = level.lanes;
-  int64_t whole = depth / lanes * lanes;
   Value source = flat, step = stride;
-  Type element = elementOf(flat);
   forLaneBlocks([&](Value panel, Value lane0, Value first) {
-    Values starts;
-    for (int64_t l = 0; l < lanes; ++l)
-      starts.push_back(mul(min(add(first, l), last), step));
-    if (whole)
-      loop(index(0), index(whole), lanes, [&](Value d) {
-        Values block;
-        for (int64_t l = 0; l < lanes; ++l)
-          block.push_back(
-              widen(loadVector(source, add(starts[l], d), element)));
-        transpose(block);
-        for (int64_t l = 0; l < lanes; ++l)
-          storeVector(block[l], buffer, {panel, add(d, l), lane0});
-      });
-    if (depth > whole)
-      loop(index(whole), index(depth), 1, [&](Value d) {
-        for (int64_t l = 0; l < lanes; ++l)
-          make<memref::StoreOp>(
-              widen(make<memref::LoadOp>(source, add(starts[l], d))), buffer,
-              ValueRange{panel, d, add(lane0, l)});
-      });
+    transposeRows(
+        source, step, first, last, type.getShape()[1],
+        [&](Value d, int64_t, Value vector) {
+          storeVector(vector, buffer, {panel, d, lane0});
+        },
+        [&](Value d, int64_t l, Value x) {
+          make<memref::StoreOp>(x, buffer, ValueRange{panel, d, add(lane0, l)});
+        });
   });
+}
+
+void CpuEmitter::transposeRows(
+    Value flat, Value stride, Value first, Value last, int64_t depth,
+    function_ref<void(Value, int64_t, Value)> whole,
+    function_ref<void(Value, int64_t, Value)> single) {
+  int64_t lanes = level.lanes, blocks = depth / lanes * lanes;
+  Values starts;
+  for (int64_t l = 0; l < lanes; ++l)
+    starts.push_back(mul(min(add(first, l), last), stride));
+  if (blocks)
+    loop(index(0), index(blocks), lanes, [&](Value d) {
+      Values block;
+      for (int64_t l = 0; l < lanes; ++l)
+        block.push_back(
+            widen(loadVector(flat, add(starts[l], d), elementOf(flat))));
+      transpose(block);
+      for (int64_t l = 0; l < lanes; ++l)
+        whole(add(d, l), l, block[l]);
+    });
+  if (depth > blocks)
+    loop(index(blocks), index(depth), 1, [&](Value d) {
+      for (int64_t l = 0; l < lanes; ++l)
+        single(d, l, widen(make<memref::LoadOp>(flat, add(starts[l], d))));
+    });
 }
 
 LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
   TileType type = typeOf(op.getTile());
+  if (hasFeatureLanes(type))
+    return storeFeatures(op), success();
   if (!hasLanes(type))
     return op.emitOpError("stores something else than rows of queries");
   Value memory = scalars.lookupOrDefault(op.getMemory());

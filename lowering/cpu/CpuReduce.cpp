@@ -83,6 +83,8 @@ Value CpuEmitter::materialize(Value t) {
 
 void CpuEmitter::materializeInto(Value t, Value memory, const Tree &tree) {
   TileType type = typeOf(t);
+  if (hasFeatureLanes(type))
+    return materializeFeatures(t, memory, tree);
   underMasks(tree, [&] {
     if (!hasLanes(type)) {
       loop(index(0), index(type.getShape()[0]), level.lanes, [&](Value x) {
@@ -113,6 +115,8 @@ void CpuEmitter::materializeInto(Value t, Value memory, const Tree &tree) {
 LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
   Value root = op.getTile();
   TileType type = typeOf(root), result = op.getResult().getType();
+  if (hasFeatureLanes(result) && type.rank() == 2)
+    return emitFeatureReduce(op), success();
   if (type.rank() != 2 || !hasLanes(type) || result.rank() != 1 ||
       !hasLanes(result))
     return op.emitOpError("folds something else than the rows of a panel");

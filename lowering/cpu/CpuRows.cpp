@@ -17,6 +17,7 @@
 
 using namespace mlir;
 using namespace attn;
+using tile::TileType;
 
 namespace attn {
 
@@ -24,8 +25,16 @@ namespace attn {
 class RowEmitter {
 public:
   RowEmitter(CpuEmitter &e, tile::RowsOp op, Value panel)
-      : e(e), op(op), panel(panel) {}
+      : e(e), op(op), panel(panel), count(e.level.panelVectors) {}
+  /// Lanes are keys, one vector of them from `first` on, whose rows `input` has
+  /// as [coordinate][lane].
+  RowEmitter(CpuEmitter &e, tile::RowsOp op, Value first, Value input)
+      : e(e), op(op), firstKey(first), count(1) {
+    buffers[op.getBody().getArgument(0)] = input;
+  }
   LogicalResult run(ArrayRef<Value> targets);
+  /// Writes the only row to `target`, [key][coordinate].
+  LogicalResult runKeys(Value target);
 
 private:
   using Values = CpuEmitter::Values;
@@ -33,7 +42,7 @@ private:
   int64_t length(Value row) const {
     return cast<RowType>(row.getType()).getLength();
   }
-  int64_t vectors() const { return e.level.panelVectors; }
+  int64_t vectors() const { return count; }
   /// Coordinate d of vector v of a row.
   Value element(Value row, Value d, int64_t v);
   /// Vector v of a scalar.
@@ -52,7 +61,9 @@ private:
 
   CpuEmitter &e;
   tile::RowsOp op;
-  Value panel;
+  Value panel, firstKey;
+  int64_t count; ///< vectors
+  LogicalResult emitBody();
   DenseMap<Value, Value> buffers;                      ///< rows at hand
   DenseMap<std::pair<Value, int64_t>, Value> computed; ///< scalars
 };
@@ -63,7 +74,7 @@ Value RowEmitter::buffer(int64_t rowLength) {
   OpBuilder::InsertionGuard guard(e.b);
   e.b.setInsertionPointToStart(e.entry);
   return e.make<memref::AllocaOp>(
-      MemRefType::get({rowLength, e.panelLanes()}, e.b.getF32Type()),
+      MemRefType::get({rowLength, count * e.level.lanes}, e.b.getF32Type()),
       e.b.getI64IntegerAttr(64));
 }
 
@@ -376,6 +387,14 @@ LogicalResult RowEmitter::emit(Operation &nested) {
     buffers[result] = memory;
     return success();
   }
+  if (auto channels = dyn_cast<ChannelsOp>(nested)) {
+    Value memory = buffer(length(result));
+    for (auto [d, value] : llvm::enumerate(channels.getValues()))
+      for (int64_t v = 0; v < vectors(); ++v)
+        setElement(memory, e.index(d), v, scalar(value, v));
+    buffers[result] = memory;
+    return success();
+  }
   if (isa_and_nonnull<AttnDialect>(nested.getDialect()))
     return nested.emitOpError("has no form on the CPU");
   if (!result)
@@ -393,17 +412,43 @@ LogicalResult RowEmitter::emit(Operation &nested) {
   });
 }
 
-LogicalResult RowEmitter::run(ArrayRef<Value> targets) {
+LogicalResult RowEmitter::emitBody() {
   Block &block = op.getBody().front();
   for (auto [argument, input] :
        llvm::zip(block.getArguments().drop_front(), op.getScalars()))
     for (int64_t v = 0; v < vectors(); ++v) {
-      Value vector = e.at(input, {panel, v, {}});
+      Value vector = e.at(input, {panel, v, firstKey});
       computed[{argument, v}] = vector;
     }
   for (Operation &nested : block.without_terminator())
     if (failed(emit(nested)))
       return failure();
+  return success();
+}
+
+LogicalResult RowEmitter::runKeys(Value target) {
+  if (failed(emitBody()))
+    return failure();
+  Value row = op.getBody().front().getTerminator()->getOperand(0);
+  int64_t n = length(row), lanes = e.level.lanes;
+  if (!buffers.count(row))
+    fill(row, n, [&](Value d, int64_t v) { return element(row, d, v); });
+  e.loop(e.index(0), e.index(n), lanes, [&](Value d) {
+    Values block;
+    for (int64_t l = 0; l < lanes; ++l)
+      block.push_back(element(row, e.add(d, l), 0));
+    e.transpose(block);
+    for (int64_t l = 0; l < lanes; ++l)
+      e.storeVector(block[l], target,
+                    e.add(e.mul(e.add(firstKey, l), e.index(n)), d));
+  });
+  return success();
+}
+
+LogicalResult RowEmitter::run(ArrayRef<Value> targets) {
+  if (failed(emitBody()))
+    return failure();
+  Block &block = op.getBody().front();
   for (auto [value, target] :
        llvm::zip(block.getTerminator()->getOperands(), targets)) {
     Value yielded = value, memory = target;
@@ -423,7 +468,40 @@ LogicalResult RowEmitter::run(ArrayRef<Value> targets) {
   return success();
 }
 
+/// Rows of keys: a vector of keys at a time goes across lanes and back.
+LogicalResult CpuEmitter::emitKeyRows(tile::RowsOp op) {
+  TileType type = typeOf(op.getTile());
+  const TileForm view = forms[op.getTile()];
+  Value target = allocate(typeOf(op.getResult(0))), input;
+  int64_t depth = type.getShape()[1];
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(entry);
+    input = make<memref::AllocaOp>(
+        MemRefType::get({depth, level.lanes}, b.getF32Type()),
+        b.getI64IntegerAttr(64));
+  }
+  forms[op.getResult(0)] = {TileForm::Buffer, target, {}, {}, view.rows};
+  LogicalResult result = success();
+  loop(index(0), view.rows, level.lanes, [&](Value first) {
+    transposeRows(
+        view.memory, view.stride, first, add(view.rows, -1), depth,
+        [&](Value d, int64_t, Value vector) {
+          storeVector(vector, input, {d, index(0)});
+        },
+        [&](Value d, int64_t l, Value x) {
+          make<memref::StoreOp>(x, input, ValueRange{d, index(l)});
+        });
+    result = RowEmitter(*this, op, first, input).runKeys(target);
+  });
+  return result;
+}
+
 LogicalResult CpuEmitter::emitRows(tile::RowsOp op) {
+  if (typeOf(op.getTile()).getAxes() == "kd" && op.getNumResults() == 1 &&
+      hasFeatureLanes(typeOf(op.getResult(0))) &&
+      forms[op.getTile()].kind == TileForm::View)
+    return emitKeyRows(op);
   if (!hasLanes(typeOf(op.getTile())))
     return op.emitOpError("maps something else than rows across lanes");
   Values targets;

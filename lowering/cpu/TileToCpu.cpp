@@ -36,8 +36,9 @@ int64_t stackBytes(Block &entry) {
   return bytes;
 }
 
-/// The extent of the axis `q`, if all tiles agree on it.
-std::optional<int64_t> queriesInTile(scf::ForallOp grid) {
+/// The extent of the axis `q`, if all tiles agree on it; `otherwise` if no tile
+/// has it.
+std::optional<int64_t> queriesInTile(scf::ForallOp grid, int64_t otherwise) {
   std::optional<int64_t> extent;
   bool agree = true;
   grid.walk([&](Operation *op) {
@@ -47,7 +48,20 @@ std::optional<int64_t> queriesInTile(scf::ForallOp grid) {
         extent = tile.size('q');
       }
   });
+  if (!extent)
+    return otherwise;
   return agree ? extent : std::nullopt;
+}
+
+/// The level with a register block for tiles of so many queries: fewer vectors
+/// of them by more rows, where a whole panel is more.
+CpuLevel fitLevel(const CpuLevel &level, int64_t tileQ) {
+  CpuLevel fitted = level;
+  while (fitted.panelVectors > 1 &&
+         tileQ % (fitted.lanes * fitted.panelVectors))
+    --fitted.panelVectors;
+  fitted.rowBlock = level.panelVectors * level.rowBlock / fitted.panelVectors;
+  return fitted;
 }
 
 struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
@@ -69,14 +83,16 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
         return signalPassFailure();
   }
 
-  LogicalResult lower(func::FuncOp stage, const CpuLevel &level) {
+  LogicalResult lower(func::FuncOp stage, const CpuLevel &table) {
     auto grids = llvm::to_vector(stage.getOps<scf::ForallOp>());
     scf::ForallOp grid = grids.front();
     if (grids.size() != 1 || grid.getNumResults() != 0)
       return grid.emitOpError("is not the only grid of its stage");
     Location loc = stage.getLoc();
+    std::optional<int64_t> tileQ =
+        queriesInTile(grid, table.lanes * table.panelVectors);
+    const CpuLevel level = fitLevel(table, tileQ.value_or(table.tileQ()));
     int64_t panelLanes = level.lanes * level.panelVectors;
-    std::optional<int64_t> tileQ = queriesInTile(grid);
     if (!tileQ || *tileQ % panelLanes)
       return grid.emitOpError(
                  "needs tiles of one number of queries, a multiple "
@@ -128,8 +144,8 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
         if (axis)
           rest = arith::DivUIOp::create(b, loc, rest, extents[axis]);
       }
-      CpuEmitter emitter(b, loc, level, *tileQ / panelLanes, *integerBits, map,
-                         entry);
+      CpuEmitter emitter(b, loc, level, {table.panelVectors, table.rowBlock},
+                         *tileQ / panelLanes, *integerBits, map, entry);
       if (failed(emitter.emitBlock(*grid.getBody())))
         return failure();
       emitter.finish();

@@ -39,7 +39,6 @@ private:
     return index[slot] < 0 ? mlir::Value() : state[index[slot]];
   }
 
-  mlir::Value offset();
   mlir::LogicalResult loopOverKeys(State &state);
   llvm::FailureOr<State> keyStep(mlir::Value j0, const State &state,
                                  Visibility visible);
@@ -47,7 +46,6 @@ private:
   mlir::LogicalResult finish(const State &state);
   mlir::LogicalResult storeWeights(const State &state, mlir::Value denominator,
                                    mlir::Value empty);
-  void store(mlir::Value tile, Result kind);
 
   /// kappa of a tile in units of 2^m: the exponent (null without a gauge), and
   /// the function that maps pairs to p.

@@ -7,6 +7,7 @@
 
 #include "lowering/loops/QuadraticLoops.h"
 #include "lowering/loops/QuadraticEmitter.h"
+#include "lowering/loops/Sequences.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -14,60 +15,9 @@ using namespace mlir;
 using namespace attn;
 using arith::CmpIPredicate;
 
-Value attn::emitLength(TileBuilder &b, Value lengths, Value batch,
-                       Value extent) {
-  if (!lengths)
-    return extent;
-  Value given = b.cmp(CmpIPredicate::ne, b.dim(lengths, 0), b.index(0));
-  auto choice = b.make<scf::IfOp>(
-      given,
-      [&](OpBuilder &nested, Location loc) {
-        Value length =
-            memref::LoadOp::create(nested, loc, lengths, ValueRange{batch});
-        length = arith::IndexCastOp::create(nested, loc, nested.getIndexType(),
-                                            length);
-        scf::YieldOp::create(nested, loc, length);
-      },
-      [&](OpBuilder &nested, Location loc) {
-        scf::YieldOp::create(nested, loc, extent);
-      });
-  return choice.getResult(0);
-}
-
 //===----------------------------------------------------------------------===//
 // The grid
 //===----------------------------------------------------------------------===//
-
-/// S1: `offset` as given, else key_len - query_len.
-Value QuadraticEmitter::offset() {
-  Value derived = b.select(b.cmp(CmpIPredicate::eq, queryExtent, keyExtent),
-                           at.nk, queryExtent);
-  Value queryLength = derived;
-  if (Value lengths = op.getQueryLengths()) {
-    Value given = b.cmp(CmpIPredicate::ne, b.dim(lengths, 0), b.index(0));
-    queryLength = b.select(given, at.nq, derived);
-  }
-  Value natural = b.sub(at.nk, queryLength);
-  Value offsets = op.getOffset();
-  if (!offsets)
-    return natural;
-  Value extent = b.dim(offsets, 0);
-  Value given = b.cmp(CmpIPredicate::ne, extent, b.index(0));
-  auto choice = b.make<scf::IfOp>(
-      given,
-      [&](OpBuilder &nested, Location loc) {
-        TileBuilder n(nested, loc);
-        Value one = n.cmp(CmpIPredicate::eq, extent, n.index(1));
-        Value i = n.select(one, n.index(0), at.batch);
-        Value load = n.make<memref::LoadOp>(offsets, ValueRange{i});
-        n.make<scf::YieldOp>(
-            ValueRange{n.make<arith::IndexCastOp>(n.getIndexType(), load)});
-      },
-      [&](OpBuilder &nested, Location loc) {
-        scf::YieldOp::create(nested, loc, natural);
-      });
-  return choice.getResult(0);
-}
 
 LogicalResult QuadraticEmitter::lower() {
   auto queryMemory = cast<MemRefType>(op.getQuery().getType());
@@ -105,8 +55,9 @@ LogicalResult QuadraticEmitter::lower() {
   q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
   at.nk = emitLength(b, op.getKeyLengths(), at.batch, keyExtent);
   at.nq = emitLength(b, op.getQueryLengths(), at.batch, queryExtent);
+  enterChosen(b, *op.getSchedule(), op.getMask(), at);
 
-  firstPosition = b.add(q0, offset());
+  firstPosition = b.add(q0, emitOffset(b, op, at));
   Value rowsHere = b.min(b.sub(queryExtent, q0), b.index(tileQ));
   lastPosition = b.sub(b.add(firstPosition, rowsHere), b.index(1));
   positions = b.iota(firstPosition, perQueryInt);

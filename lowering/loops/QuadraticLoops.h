@@ -15,13 +15,9 @@ namespace attn {
 /// Replaces the op by loops over tiles; a diagnostic where it cannot.
 mlir::LogicalResult lowerQuadratic(QuadraticOp op);
 
-/// Replaces the op by a loop over tiles of rows.
-mlir::LogicalResult lowerRows(RowsOp op, int64_t tileQ);
-
-/// The true length of the keys of a batch, from `key_lengths` (may be absent or
-/// of extent 0: not given) and the extent.
-mlir::Value emitLength(TileBuilder &b, mlir::Value lengths, mlir::Value batch,
-                       mlir::Value extent);
+/// Replaces the op by a loop over tiles of rows. `reader` (may be null) says
+/// which sequences they are made for.
+mlir::LogicalResult lowerRows(RowsOp op, int64_t tileQ, QuadraticOp reader);
 
 } // namespace attn
 

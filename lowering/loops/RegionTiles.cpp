@@ -169,6 +169,8 @@ LogicalResult RegionTiles::makeQueryRows(Value rows, Region *queryMap,
 LogicalResult RegionTiles::enterKeys(Value key, Value j0, Value positions) {
   keyTiles.clear();
   keyNorms.clear();
+  if (key && isa<tile::TileType>(key.getType()))
+    keyTiles[region.getArgument(1)] = key;
   keyMemory = key;
   firstKey = j0;
   keyPositions = positions;

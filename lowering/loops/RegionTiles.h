@@ -38,7 +38,7 @@ public:
   mlir::LogicalResult enterQuery(mlir::Value rows, mlir::Region *queryMap,
                                  mlir::Value positions);
   /// Computes what a tile of keys adds. `key` is the memory of block argument
-  /// 1, `j0` the first key, `positions` the tile of j.
+  /// 1, or its tile; `j0` the first key, `positions` the tile of j.
   mlir::LogicalResult enterKeys(mlir::Value key, mlir::Value j0,
                                 mlir::Value positions);
 

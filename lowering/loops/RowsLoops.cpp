@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/loops/QuadraticLoops.h"
+#include "lowering/loops/Sequences.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -24,7 +25,7 @@ static bool usesHead(RowsOp op) {
   return found;
 }
 
-LogicalResult attn::lowerRows(RowsOp op, int64_t tileQ) {
+LogicalResult attn::lowerRows(RowsOp op, int64_t tileQ, QuadraticOp reader) {
   TileBuilder b(OpBuilder(op), op.getLoc());
   auto memory = cast<MemRefType>(op.getInput().getType());
   if (memory.isDynamicDim(3))
@@ -55,6 +56,14 @@ LogicalResult attn::lowerRows(RowsOp op, int64_t tileQ) {
   Value head = b.add(b.mul(kvHead, group), grid.getInductionVar(2));
   Value j0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
   Value nk = emitLength(b, lengths, batch, rows);
+  // Rows of values are read by both orders, those of keys by one.
+  bool both = reader && reader.getValue() == op.getOutputs().front();
+  if (reader && !both) {
+    Coordinates at{batch, head, kvHead, {}, nk};
+    at.nq = emitLength(b, reader.getQueryLengths(), batch,
+                       b.dim(reader.getQuery(), 2));
+    enterChosen(b, *reader.getSchedule(), reader.getMask(), at);
+  }
 
   Value loaded =
       b.make<tile::LoadOp>(b.type("qd", {tileQ, memory.getDimSize(3)}),

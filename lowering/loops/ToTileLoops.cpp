@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowering/loops/LinearLoops.h"
 #include "lowering/loops/QuadraticLoops.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -36,7 +37,7 @@ struct ToTileLoops : attn::impl::ToTileLoopsPassBase<ToTileLoops> {
   static SmallVector<Operation *> stagesOf(func::FuncOp function) {
     SmallVector<Operation *> stages;
     for (Operation &op : function.getOps())
-      if (isa<RowsOp, QuadraticOp, AttentionOp>(op))
+      if (isa<RowsOp, QuadraticOp, LinearOp, AttentionOp>(op))
         stages.push_back(&op);
     return stages;
   }
@@ -44,30 +45,44 @@ struct ToTileLoops : attn::impl::ToTileLoopsPassBase<ToTileLoops> {
   LogicalResult lower(func::FuncOp function) {
     if (function.isExternal())
       return success();
-    size_t count = stagesOf(function).size();
-    if (count == 0)
+    SmallVector<Operation *> sources = stagesOf(function);
+    if (sources.empty())
       return success();
+    // Where both orders are there, rows are made for the quadratic one.
     int64_t tileQ = 0;
-    function.walk(
-        [&](QuadraticOp op) { tileQ = op.getSchedule()->getTileQ(); });
+    std::optional<size_t> quadratic;
+    for (auto [k, op] : llvm::enumerate(sources)) {
+      if (auto schedule = op->getAttrOfType<ScheduleAttr>("schedule"))
+        tileQ = std::max(tileQ, schedule.getTileQ());
+      if (isa<QuadraticOp>(op))
+        quadratic = k;
+    }
     OpBuilder builder(function);
-    for (size_t k = 0; k < count; ++k) {
-      auto stage = cast<func::FuncOp>(builder.clone(*function));
-      stage.setName((function.getName() + ".stage" + Twine(k)).str());
-      SmallVector<Operation *> ops = stagesOf(stage);
-      for (size_t other = 0; other < count; ++other)
-        if (other != k)
-          ops[other]->erase();
-      LogicalResult lowered =
-          llvm::TypeSwitch<Operation *, LogicalResult>(ops[k])
-              .Case([&](RowsOp op) { return lowerRows(op, tileQ); })
-              .Case([&](QuadraticOp op) { return lowerQuadratic(op); })
-              .Default([](Operation *op) {
-                return op->emitOpError("has no schedule; run "
-                                       "attn-choose-schedule first");
-              });
-      if (failed(lowered))
-        return failure();
+    size_t number = 0;
+    for (size_t k = 0; k < sources.size(); ++k) {
+      auto linear = dyn_cast<LinearOp>(sources[k]);
+      for (unsigned part = 0; part < (linear ? linearStages(linear) : 1);
+           ++part) {
+        auto stage = cast<func::FuncOp>(builder.clone(*function));
+        stage.setName((function.getName() + ".stage" + Twine(number++)).str());
+        SmallVector<Operation *> ops = stagesOf(stage);
+        auto reader =
+            quadratic ? cast<QuadraticOp>(ops[*quadratic]) : QuadraticOp();
+        LogicalResult lowered =
+            llvm::TypeSwitch<Operation *, LogicalResult>(ops[k])
+                .Case([&](RowsOp op) { return lowerRows(op, tileQ, reader); })
+                .Case([&](QuadraticOp op) { return lowerQuadratic(op); })
+                .Case([&](LinearOp op) { return lowerLinear(op, part); })
+                .Default([](Operation *op) {
+                  return op->emitOpError("has no schedule; run "
+                                         "attn-choose-schedule first");
+                });
+        if (failed(lowered))
+          return failure();
+        for (size_t other = 0; other < ops.size(); ++other)
+          if (other != k)
+            ops[other]->erase();
+      }
     }
     function.erase();
     return success();

@@ -1,4 +1,4 @@
-//===- ChooseSchedule.cpp - order of the parentheses and tile sizes -------===//
+//===- ChooseSchedule.cpp - tile sizes ------------------------------------===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -60,6 +60,23 @@ int64_t chooseTileK(const CpuLevel &level, int64_t valueLength) {
   return tileK;
 }
 
+/// Rows of a tile of features, at most `most`, a power of two of vectors: as
+/// many as leave room for what they are made from beside them.
+int64_t featureRows(int64_t most, int64_t rank, int64_t lanes) {
+  constexpr int64_t bytes = int64_t(768) << 10;
+  while (most > lanes && most % (2 * lanes) == 0 && most * rank * 4 > bytes)
+    most /= 2;
+  return most;
+}
+
+/// Keys in a tile that is summed into a state: whole vectors at every level.
+constexpr int64_t kLinearTileK = 64;
+
+ScheduleAttr withTiles(ScheduleAttr order, int64_t tileQ, int64_t tileK) {
+  return ScheduleAttr::get(order.getContext(), order.getOrder(), tileQ, tileK,
+                           order.getPairCost(), order.getRowCost());
+}
+
 struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
@@ -91,11 +108,22 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
         state.addRegion()->takeBody(region);
       auto quadratic = cast<QuadraticOp>(builder.create(state));
       auto value = cast<MemRefType>(quadratic.getValue().getType());
-      quadratic.setScheduleAttr(
-          ScheduleAttr::get(op.getContext(), Order::Quadratic, level->tileQ(),
-                            chooseTileK(*level, value.getDimSize(3))));
+      ScheduleAttr order = op.getSchedule().value_or(
+          ScheduleAttr::get(op.getContext(), Order::Quadratic, 0, 0, 0, 0));
+      quadratic.setScheduleAttr(withTiles(
+          order, level->tileQ(), chooseTileK(*level, value.getDimSize(3))));
       op.erase();
     }
+    getOperation().walk([&](LinearOp op) {
+      bool ordered = op.getLicence()->getLinear() == LinearScan::Ordered;
+      int64_t rank = op.getMappedRow(0).getLength();
+      // Pairs inside a tile are work that grows with the tile.
+      int64_t tileQ = ordered ? level->lanes
+                              : featureRows(level->tileQ(), rank, level->lanes);
+      op.setScheduleAttr(
+          withTiles(*op.getSchedule(), tileQ,
+                    featureRows(kLinearTileK, rank, level->lanes)));
+    });
   }
 };
 

@@ -14,6 +14,7 @@
 
 #include "dialect/attn/Axes.h"
 #include "lowering/Passes.h"
+#include "lowering/schedule/CloneSlice.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace attn {
@@ -107,33 +108,6 @@ SmallVector<Value> keyBoundary(AttentionOp op) {
   return boundary;
 }
 
-/// Clones what `v` needs into the builder's block.
-Value cloneSlice(OpBuilder &builder, Value v, Region &region, IRMapping &map) {
-  if (Value known = map.lookupOrNull(v))
-    return known;
-  Operation *op = v.getDefiningOp();
-  if (!op || !region.isAncestor(op->getParentRegion()))
-    return v;
-  // Program order, so that a long chain does not become deep recursion.
-  SetVector<Operation *> slice;
-  SmallVector<Operation *> work{op};
-  while (!work.empty()) {
-    Operation *next = work.pop_back_val();
-    if (!slice.insert(next))
-      continue;
-    next->walk([&](Operation *nested) {
-      for (Value operand : nested->getOperands())
-        if (Operation *def = operand.getDefiningOp())
-          if (def->getParentRegion() == &region && !map.contains(operand))
-            work.push_back(def);
-    });
-  }
-  for (Operation &candidate : region.front())
-    if (slice.contains(&candidate))
-      builder.clone(candidate, map);
-  return map.lookup(v);
-}
-
 /// One attn.rows over `input` that yields `values` of `region`, after `map` of
 /// f.
 void buildRows(OpBuilder &builder, Location loc, Value input, Region &map,
@@ -172,6 +146,17 @@ struct HoistRowMaps : attn::impl::HoistRowMapsPassBase<HoistRowMaps> {
       hoistKey(op);
       hoistValue(op);
     }
+    // The linear order reads each key once, and makes its features there; what
+    // is left are rows of values, the same for both orders.
+    Value shared = ops.empty() ? Value() : ops.front().getValue();
+    getOperation().walk([&](LinearOp op) {
+      if (op.getValueMap().empty())
+        return;
+      if (!shared)
+        return hoistValue(op);
+      op.getValueMutable().assign(shared);
+      op.getValueMap().getBlocks().clear();
+    });
   }
 
   void hoistKey(AttentionOp op) {
@@ -227,7 +212,7 @@ struct HoistRowMaps : attn::impl::HoistRowMapsPassBase<HoistRowMaps> {
     }
   }
 
-  void hoistValue(AttentionOp op) {
+  template <typename Op> void hoistValue(Op op) {
     if (op.getValueMap().empty())
       return;
     Value workspace = addWorkspace(getOperation(), op.getMappedRow(2), false);

@@ -7,10 +7,13 @@
 
 #include "LevelOption.h"
 #include "Machine.h"
+#include "Meaning.h"
 #include "Problem.h"
 #include "Progress.h"
+#include "ScheduleOption.h"
 #include "TypeOption.h"
 #include "Visibility.h"
+#include "runtime/Compile.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
@@ -109,12 +112,21 @@ static Entry prepare(const BenchOptions &given, const std::string &spec,
   entry.alone = std::make_unique<Kernel::Impl>(impl.compilation, single);
   entry.compile = parse * 1e3 + entry.prepared.compileMilliseconds;
 
+  const ProblemShape &s = recipe.shape;
+  if (given.options.schedule == "linear") {
+    auto guard = impl.compilation->lock();
+    OrderPlan plan = planOf(*impl.compilation->schedule(
+        entry.prepared.binding.sizes, impl.getLevel()));
+    entry.flops = 2.0 * static_cast<double>(s.B * s.Hq) *
+                  static_cast<double>(s.Nq + s.Nk) *
+                  static_cast<double>(plan.linearRow);
+    return entry;
+  }
   Visibility visibility(entry.kernel, arguments);
   double pairs = visibility.count([&](double fraction) {
     progress.show(fmt::format("bench {}: counting visible pairs, {:.0f}%",
                               entry.name, 100 * fraction));
   });
-  const ProblemShape &s = recipe.shape;
   entry.flops = 2 * pairs * (s.D + s.Dv);
   return entry;
 }
@@ -265,18 +277,21 @@ void attn::addBench(CLI::App &app, Action &action) {
       ->capture_default_str();
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);
+  addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where a file holds several");
-  verb->footer("GFLOP/s counts 2 (D + Dv) operations for each visible pair. "
-               "The peak is that of "
-               "fused\nmultiply-adds in registers, measured between the "
-               "repetitions on as many "
-               "threads. Memory is the\npeak above inputs and outputs. Times "
-               "are medians.\n\n"
-               "Example:\n"
-               "  attnc bench examples/softmax.attn examples/yat.attn --shape "
-               "1,8,8,2048,2048,64,64 "
-               "\\\n      --threads 1 --data normal");
+  verb->footer(
+      "GFLOP/s counts 2 (D + Dv) operations for each visible pair, or, "
+      "with --schedule=linear,\n2 R (Dv + 1) for each row of q and of "
+      "k, R channels. The peak is that of "
+      "fused\nmultiply-adds in registers, measured between the "
+      "repetitions on as many "
+      "threads. Memory is the\npeak above inputs and outputs. Times "
+      "are medians.\n\n"
+      "Example:\n"
+      "  attnc bench examples/softmax.attn examples/yat.attn --shape "
+      "1,8,8,2048,2048,64,64 "
+      "\\\n      --threads 1 --data normal");
   verb->callback(
       [given, &action] { action = [given] { return run(*given); }; });
 }

@@ -11,6 +11,7 @@
 #include "Machine.h"
 #include "Noise.h"
 #include "Progress.h"
+#include "ScheduleOption.h"
 #include "TypeOption.h"
 #include "Visibility.h"
 #include "lowering/Target.h"
@@ -395,6 +396,7 @@ void attn::addCheck(CLI::App &app, Action &action) {
   addTypeOption(*verb, given->type);
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);
+  addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer("Inputs are made for any spec: sizes around the borders of "

@@ -13,6 +13,7 @@
 #include "Meaning.h"
 #include "PendingFile.h"
 #include "Problem.h"
+#include "ScheduleOption.h"
 #include "runtime/AheadOfTime.h"
 #include "runtime/Kernel.h"
 
@@ -90,9 +91,12 @@ static Facts factsOf(Kernel::Impl &impl, const StaticSizes &sizes) {
   plain->walk([&](AttentionOp op) { addMeaning(facts, impl.signature, op); });
   mlir::OwningOpRef<mlir::ModuleOp> scheduled =
       compilation.schedule(sizes, impl.getLevel());
-  scheduled->walk([&](QuadraticOp op) {
-    if (LicenceAttr licence = *op.getLicence())
-      addLicence(facts, licence);
+  scheduled->walk([&](mlir::Operation *op) {
+    auto licence = op->getAttrOfType<LicenceAttr>("licence");
+    if (!licence)
+      return mlir::WalkResult::advance();
+    addLicence(facts, licence);
+    return mlir::WalkResult::interrupt(); // the same for both orders
   });
   return facts;
 }
@@ -155,6 +159,7 @@ void attn::addCompile(CLI::App &app, Action &action) {
   addSizeOptions(*verb, given->sizes);
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);
+  addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

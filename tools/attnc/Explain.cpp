@@ -12,6 +12,7 @@
 #include "Meaning.h"
 #include "Problem.h"
 #include "Progress.h"
+#include "ScheduleOption.h"
 #include "Visibility.h"
 #include "runtime/Compile.h"
 #include "runtime/Import.h"
@@ -159,12 +160,15 @@ static int run(const ExplainOptions &given) {
     bool max =
         explanation.proofs.of(Property::NeedsMax).verdict == Verdict::Yes;
     facts.add("gauge", max ? "running maximum of the exponent" : "none");
-    addOrders(facts, explanation, shape, refusal);
     mlir::OwningOpRef<mlir::ModuleOp> scheduled;
+    OrderPlan plan;
     if (refusal.empty()) {
       scheduled = compilation.schedule(sizes, impl.getLevel());
-      scheduled->walk([&](QuadraticOp op) { addPlan(facts, op, *scheduled); });
+      plan = planOf(*scheduled);
     }
+    addOrders(facts, explanation, shape, refusal, plan);
+    if (scheduled)
+      addPlan(facts, *scheduled);
     mlir::func::FuncOp function =
         attentionFunction(scheduled ? *scheduled : *plain);
     for (unsigned n = 0; n < function.getNumArguments(); ++n) {
@@ -202,6 +206,7 @@ void attn::addExplain(CLI::App &app, Action &action) {
   verb->add_option("--format", given->format, "text or json")
       ->capture_default_str();
   addLevelOption(*verb, given->options.level);
+  addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

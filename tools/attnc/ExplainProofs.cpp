@@ -156,7 +156,8 @@ static std::string amount(double bytes) {
 }
 
 void attn::addOrders(Facts &facts, const Explanation &explanation,
-                     const ProblemShape &s, const std::string &refusal) {
+                     const ProblemShape &s, const std::string &refusal,
+                     const OrderPlan &plan) {
   const KernelProofs &proofs = explanation.proofs;
   double heads = static_cast<double>(s.B) * static_cast<double>(s.Hq);
   double keyHeads = static_cast<double>(s.B) * static_cast<double>(s.Hk);
@@ -204,12 +205,23 @@ void attn::addOrders(Facts &facts, const Explanation &explanation,
     facts.add("schedule", lines, quoteJson(std::string("none")));
     return;
   }
-  std::string why = "the linear order is not legal here";
-  if (proofs.masks.here && counted)
-    why = linear < quadratic
-              ? "the linear order is legal and would take fewer operations, "
-                "but no linear schedule is built yet"
-              : "the linear order is legal, but would take more operations";
-  facts.add("schedule", {"quadratic", "- " + why},
-            quoteJson(std::string("quadratic")));
+  auto pair = static_cast<double>(plan.pairCost),
+       row = static_cast<double>(plan.rowCost);
+  bool chosen =
+      plan.linear && (!plan.quadratic || pair * Nq * Nk > row * (Nq + Nk));
+  std::string order = chosen ? "linear" : "quadratic";
+  std::vector<std::string> lines = {order};
+  if (plan.linear && plan.quadratic)
+    addWrapped(lines,
+               fmt::format("both are built, and a sequence takes the linear "
+                           "order where {:.0f} nq nk > {:.0f} (nq + nk): from "
+                           "N = {:.0f} on where nq = nk = N",
+                           pair, row, std::floor(2 * row / pair) + 1),
+               "- ");
+  else if (!plan.linear && !plan.refusal.empty())
+    addWrapped(lines, "the linear order is not legal here: " + plan.refusal,
+               "- ");
+  else
+    lines.push_back("- asked for");
+  facts.add("schedule", lines, quoteJson(order));
 }

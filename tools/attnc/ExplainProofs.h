@@ -23,11 +23,21 @@ void addLines(std::vector<std::string> &lines, const std::string &text,
 /// the masks under which the linear order is legal.
 void addProofs(Facts &facts, const runtime::Explanation &explanation);
 
+/// The orders that a program has; where it has both, a sequence takes the
+/// linear one if pairCost nq nk > rowCost (nq + nk).
+struct OrderPlan {
+  bool quadratic = false, linear = false;
+  int64_t pairCost = 0, rowCost = 0;
+  int64_t linearRow = 0; ///< multiply-adds of a row of the linear order
+  std::string refusal;   ///< why there is no linear order, or empty
+};
+
 /// Flops, bytes and state of the quadratic and the linear order at a shape
 /// whose D and Dv are those of the rows as they stand in kappa; where they
 /// cross; which is taken. `refusal`: why there is no program, or empty.
 void addOrders(Facts &facts, const runtime::Explanation &explanation,
-               const ProblemShape &shape, const std::string &refusal);
+               const ProblemShape &shape, const std::string &refusal,
+               const OrderPlan &plan);
 
 } // namespace attn
 

@@ -66,17 +66,41 @@ void attn::addMeaning(Facts &facts, const Signature &signature,
   facts.addList("returns", signature.results);
 }
 
-void attn::addPlan(Facts &facts, QuadraticOp op, mlir::ModuleOp module) {
-  if (ScheduleAttr schedule = *op.getSchedule()) {
-    facts.addNumber("tile_q", schedule.getTileQ(),
+void attn::addPlan(Facts &facts, mlir::ModuleOp module) {
+  module.walk([&](mlir::Operation *op) {
+    auto schedule = op->getAttrOfType<ScheduleAttr>("schedule");
+    if (!schedule)
+      return;
+    std::string prefix = schedule.getOrder() == Order::Linear ? "linear_" : "";
+    facts.addNumber(prefix + "tile_q", schedule.getTileQ(),
                     fmt::format("{} queries", schedule.getTileQ()));
-    facts.addNumber("tile_k", schedule.getTileK(),
+    facts.addNumber(prefix + "tile_k", schedule.getTileK(),
                     fmt::format("{} keys", schedule.getTileK()));
-  }
+  });
   if (auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName))
     facts.add("target",
               fmt::format("{} {}, {} lanes", target.getKind().str(),
                           target.getLevel().str(), target.getLanes()));
+}
+
+OrderPlan attn::planOf(mlir::ModuleOp module) {
+  OrderPlan plan;
+  module.walk([&](mlir::Operation *op) {
+    auto schedule = op->getAttrOfType<ScheduleAttr>("schedule");
+    if (!schedule)
+      return;
+    (schedule.getOrder() == Order::Linear ? plan.linear : plan.quadratic) =
+        true;
+    if (auto linear = llvm::dyn_cast<LinearOp>(op))
+      plan.linearRow = linear.getLicence()->getRank() *
+                       (linear.getMappedRow(2).getLength() + 1);
+    plan.pairCost = schedule.getPairCost();
+    plan.rowCost = schedule.getRowCost();
+    if (auto licence = op->getAttrOfType<LicenceAttr>("licence"))
+      if (mlir::StringAttr reason = licence.getLinearReason())
+        plan.refusal = reason.str();
+  });
+  return plan;
 }
 
 void attn::addLicence(Facts &facts, LicenceAttr licence) {

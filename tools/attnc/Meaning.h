@@ -12,6 +12,7 @@
 #ifndef ATTN_TOOLS_MEANING_H
 #define ATTN_TOOLS_MEANING_H
 
+#include "ExplainProofs.h"
 #include "Facts.h"
 #include "dialect/attn/Attn.h"
 #include "runtime/Signature.h"
@@ -26,7 +27,10 @@ void addMeaning(Facts &facts, const runtime::Signature &signature,
                 AttentionOp op);
 
 /// What was decided for the program: tiles, target.
-void addPlan(Facts &facts, QuadraticOp op, mlir::ModuleOp module);
+void addPlan(Facts &facts, mlir::ModuleOp module);
+
+/// Which orders a scheduled module has, and what decides between two.
+OrderPlan planOf(mlir::ModuleOp module);
 
 /// What compilation rests on: nonnegative, gauge, and their reasons.
 void addLicence(Facts &facts, LicenceAttr licence);

@@ -9,6 +9,7 @@
 #include "PendingFile.h"
 #include "Problem.h"
 #include "Progress.h"
+#include "ScheduleOption.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
@@ -139,6 +140,7 @@ void attn::addRun(CLI::App &app, Action &action) {
       ->capture_default_str();
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);
+  addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer(

@@ -97,6 +97,10 @@ struct Options {
   /// are within 3 ulp, and nothing is promised where kappa divides by 0 or an
   /// infinity.
   bool fastMath = false;
+  /// The order of the sums: "quadratic", weights first; "linear", sums over
+  /// keys first, an error where that is not proven to be right; empty: whichever
+  /// is less work for the lengths of a sequence.
+  std::string schedule = {};
 };
 
 /// A compiled kernel: cheap to copy, callable from many threads on different

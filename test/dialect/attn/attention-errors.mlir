@@ -187,3 +187,30 @@ func.func @rows_input(%k: memref<?x8xf32>, %w: memref<?x?x?x8xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @linear_unlicensed(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
+  // expected-error@+1 {{needs a licence for the linear order and a schedule of it}}
+  attn.linear ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass>
+      attributes {licence = #attn.licence<nonnegative = yes, gauge = none>, schedule = #attn.schedule<order = linear>} kappa {
+  ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
+    %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
+    attn.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+func.func @linear_kappa(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
+  // expected-error@+1 {{has a kappa that is the dot of its two rows}}
+  attn.linear ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass>
+      attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = ordered, rank = 8>, schedule = #attn.schedule<order = linear>} kappa {
+  ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
+    %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
+    %w = arith.mulf %s, %s : f32
+    attn.yield %w : f32
+  }
+  return
+}

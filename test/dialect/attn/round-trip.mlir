@@ -74,9 +74,22 @@ func.func @attention(%q: memref<?x?x?x8xf32>, %n: memref<?xi64>, %o: memref<?x?x
 
 // CHECK-LABEL: func.func @decided
 // CHECK: attn.quadratic {{.*}} attributes {licence = #attn.licence<nonnegative = yes, sign_reason = "exp", gauge = max>, schedule = #attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>} kappa
+// CHECK: attn.linear {{.*}} state(%{{.*}} : memref<?x?x?x8xf32>) {{.*}} attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = whole, rank = 8>, schedule = #attn.schedule<order = linear, tile_q = 64, tile_k = 64, pair_cost = 16, row_cost = 72>} key {
+// CHECK: attn.channels %{{.*}}, %{{.*}}
 // CHECK: attn.rows %{{.*}} into %{{.*}} : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>
 func.func @decided(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
   attn.quadratic ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass> attributes {licence = #attn.licence<nonnegative = yes, sign_reason = "exp", gauge = max>, schedule = #attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>} kappa {
+  ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
+    %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
+    attn.yield %s : f32
+  }
+  attn.linear ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) state(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass> attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = whole, rank = 8>, schedule = #attn.schedule<order = linear, tile_q = 64, tile_k = 64, pair_cost = 16, row_cost = 72>} key {
+  ^bb0(%a: !attn.row<8xf32>):
+    %n = attn.sqnorm %a : !attn.row<8xf32>
+    %c = attn.channels %n, %n
+    %p = attn.power %c, 7 : !attn.row<2xf32>
+    attn.yield %p : !attn.row<8xf32>
+  } kappa {
   ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
     %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
     attn.yield %s : f32

@@ -55,6 +55,16 @@ TEST_P(Cpu, Agrees) {
   EXPECT_EQ(check(suite(), GetParam(), onTarget("cpu")), "");
 }
 
+/// Sums over keys first, wherever that is licensed.
+class Linear : public ::testing::TestWithParam<Case> {};
+TEST_P(Linear, AgreesOrIsRefused) {
+  Options options = onTarget("cpu");
+  options.schedule = "linear";
+  std::string result = check(suite(), GetParam(), options);
+  if (result.find("the linear order is not licensed") == std::string::npos)
+    EXPECT_EQ(result, "");
+}
+
 /// The cases over masks and lengths once more, on inputs that are not packed.
 std::vector<Case> maskedCases() {
   std::vector<Case> cases;
@@ -152,6 +162,8 @@ TEST(PassRule, EmptyRowsAreExact) {
 INSTANTIATE_TEST_SUITE_P(Golden, Reference,
                          ::testing::ValuesIn(suite().cases()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Golden, Cpu, ::testing::ValuesIn(suite().cases()),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Golden, Linear, ::testing::ValuesIn(suite().cases()),
                          nameOf);
 INSTANTIATE_TEST_SUITE_P(Golden, Level, ::testing::ValuesIn(oneOfEachSpec()),
                          nameOf);

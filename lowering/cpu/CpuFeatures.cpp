@@ -1,0 +1,220 @@
+//===- CpuFeatures.cpp - tiles whose lanes are features -------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The state of the linear order and the features of keys: nobody's queries, so
+// their own axis fills the lanes. A row is a whole number of vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/CpuEmitter.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace attn;
+using tile::TileType;
+
+Value CpuEmitter::featureAt(TileType type, const TileForm &form,
+                            const Point &p) {
+  Value start = add(p.panel, p.vector * level.lanes);
+  return type.rank() == 1 ? start : add(mul(p.x, strideOf(type, form)), start);
+}
+
+void CpuEmitter::forFeatures(int64_t features,
+                             function_ref<void(Value, int64_t)> body) {
+  int64_t vectors = features / level.lanes;
+  int64_t each = std::min(featureBlock.first, vectors);
+  int64_t whole = vectors / each * each * level.lanes;
+  if (whole == each * level.lanes)
+    body(index(0), each);
+  else
+    loop(index(0), index(whole), each * level.lanes,
+         [&](Value r) { body(r, each); });
+  if (int64_t rest = vectors % each)
+    body(index(whole), rest);
+}
+
+void CpuEmitter::materializeFeatures(Value t, Value memory, const Tree &tree) {
+  TileType type = typeOf(t);
+  const TileForm form = {TileForm::Buffer, memory, {}, {}, {}};
+  underMasks(tree, [&] {
+    auto row = [&](Value x) {
+      forFeatures(type.size('r'), [&](Value r, int64_t vectors) {
+        Values block;
+        for (int64_t v = 0; v < vectors; ++v)
+          block.push_back(at(t, {r, v, x}));
+        for (int64_t v = 0; v < vectors; ++v)
+          storeVector(block[v], memory, featureAt(type, form, {r, v, x}));
+      });
+    };
+    if (type.rank() == 1)
+      return row({});
+    bool areKeys = type.getAxes()[0] == 'k' && tree.rows;
+    loop(index(0), areKeys ? tree.rows : index(type.getShape()[0]), 1, row);
+  });
+}
+
+void CpuEmitter::copyFeatures(TileType type, Value from, Value to) {
+  int64_t rows = type.rank() == 1 ? 1 : type.getShape()[0];
+  loop(index(0), index(rows * type.size('r')), level.lanes, [&](Value at) {
+    storeVector(loadVector(from, at, type.getElementType()), to, at);
+  });
+}
+
+void CpuEmitter::storeFeatures(tile::StoreOp op) {
+  TileType type = typeOf(op.getTile());
+  Values indices;
+  for (Value i : op.getIndices())
+    indices.push_back(scalars.lookupOrDefault(i));
+  auto [flat, stride] =
+      flatten(scalars.lookupOrDefault(op.getMemory()), indices, 0);
+  Value memory = materialize(op.getTile()), target = flat, step = stride;
+  const TileForm form = {TileForm::Buffer, memory, {}, {}, {}};
+  auto row = [&](Value x) {
+    loop(index(0), index(type.size('r')), level.lanes, [&](Value r) {
+      Value vector = loadVector(memory, featureAt(type, form, {r, 0, x}));
+      storeVector(vector, target, x ? add(mul(x, step), r) : r);
+    });
+  };
+  if (type.rank() == 1)
+    return row({});
+  Value rows = make<arith::SubIOp>(scalars.lookupOrDefault(op.getLimit()),
+                                   indices.back());
+  loop(index(0), min(rows, index(type.getShape()[0])), 1, row);
+}
+
+/// Sums over the rows of a tile, lane by lane.
+void CpuEmitter::emitFeatureReduce(tile::ReduceOp op) {
+  TileType type = typeOf(op.getTile()), result = op.getResult().getType();
+  materialize(op.getTile());
+  const TileForm form = forms[op.getTile()];
+  Tree tree = treeOf(op.getInit());
+  Value target;
+  for (Value leaf : tree.leaves)
+    if (!target && leaf.getType() == result)
+      target = reusable(leaf, op.getResult(), tree.ops);
+  if (!target)
+    target = allocate(result);
+  Value rows = form.rows && type.getAxes()[0] == 'k'
+                   ? form.rows
+                   : index(type.getShape()[0]);
+  forFeatures(type.size('r'), [&](Value r, int64_t vectors) {
+    Values sums = loop(index(0), rows, 1, Values(vectors, dense(0)),
+                       [&](Value x, ValueRange carried) {
+                         Values next;
+                         for (int64_t v = 0; v < vectors; ++v)
+                           next.push_back(make<arith::AddFOp>(
+                               carried[v], at(op.getTile(), {r, v, x})));
+                         return next;
+                       });
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value before = at(op.getInit(), {r, v, {}});
+      storeVector(make<arith::AddFOp>(before, sums[v]), target,
+                  add(r, v * level.lanes));
+    }
+  });
+  forms[op.getResult()] = {TileForm::Buffer, target, {}, {}, {}};
+}
+
+/// acc(x, r) + sum_k features(k, r) scalars(k, x).
+LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
+  Value lanes = op.getA(), broadcasts = op.getB();
+  if (!hasFeatureLanes(typeOf(lanes)))
+    std::swap(lanes, broadcasts);
+  TileType result = op.getResult().getType();
+  TileType laneType = typeOf(lanes), scalarType = typeOf(broadcasts);
+  const TileForm view = forms[broadcasts];
+  if (result.rank() != 2 || laneType.getAxes() != "kr" ||
+      scalarType.getAxes()[0] != 'k' || view.kind != TileForm::View ||
+      op.getEdge())
+    return op.emitOpError("contracts something else than features of keys with "
+                          "rows in memory");
+  Value memory = materialize(lanes);
+  const TileForm form = {TileForm::Buffer, memory, {}, {}, {}};
+  Tree tree = treeOf(op.getAcc());
+  Value target;
+  for (Value leaf : tree.leaves)
+    if (!target)
+      target = reusable(leaf, op.getResult(), tree.ops);
+  if (!target)
+    target = allocate(result, op.getResult());
+  const TileForm acc = forms[op.getAcc()];
+  bool fromZero =
+      acc.kind == TileForm::Splat && matchPattern(acc.scalar, m_AnyZeroFloat());
+  const TileForm targetForm = {TileForm::Buffer, target, {}, {}, {}};
+  auto nest = [&](Value rows, int64_t unroll) {
+    forFeatures(result.size('r'), [&](Value r, int64_t vectors) {
+      contractPanel(
+          [&](Value k, int64_t v) {
+            return loadVector(memory, featureAt(laneType, form, {r, v, k}));
+          },
+          vectors, r, rows, Value(), scalarType.getShape()[1],
+          {view.memory, view.stride, /*xIsRow=*/false, Value()},
+          [&](const Point &p) {
+            return fromZero ? Value() : at(op.getAcc(), p);
+          },
+          [&](const Point &p, Value v) {
+            storeVector(v, target, featureAt(result, targetForm, p));
+          },
+          [&](Value sum, Value l, Value scalar, Value, const Point &) {
+            return fma(scalar, l, sum);
+          },
+          featureBlock.first * featureBlock.second / vectors, unroll);
+    });
+  };
+  Value isWhole = make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows,
+                                      index(laneType.getShape()[0]));
+  ifThenElse(
+      isWhole, [&] { nest(index(laneType.getShape()[0]), level.unroll); },
+      [&] { nest(view.rows, /*unroll=*/1); });
+  forms[op.getResult()] = targetForm;
+  return success();
+}
+
+/// acc(q) + sum_r features(q, r) scalars(r): as many sums as hide the latency.
+LogicalResult CpuEmitter::emitMassContract(tile::ContractOp op) {
+  Value lanes = op.getA(), broadcasts = op.getB();
+  if (!hasLanes(typeOf(lanes)))
+    std::swap(lanes, broadcasts);
+  TileType laneType = typeOf(lanes), result = op.getResult().getType();
+  if (laneType.rank() != 2 || other(laneType) != 'r' ||
+      typeOf(broadcasts).getAxes() != "r")
+    return op.emitOpError("contracts something else than features of queries "
+                          "with one row of them");
+  Value memory = materialize(lanes);
+  if (forms[broadcasts].kind != TileForm::View)
+    materialize(broadcasts);
+  Value scalarMemory = forms[broadcasts].memory;
+  Value target = allocate(result);
+  constexpr int64_t ways = 4; // features are whole vectors of 4 or more
+  int64_t vectors = level.panelVectors;
+  forPanels([&](Value panel) {
+    Values sums = loop(
+        index(0), index(laneType.size('r')), ways,
+        Values(ways * vectors, dense(0)), [&](Value r, ValueRange carried) {
+          Values next;
+          for (int64_t w = 0; w < ways; ++w) {
+            Value at = add(r, w);
+            Value scalar = broadcast(make<memref::LoadOp>(scalarMemory, at));
+            for (int64_t v = 0; v < vectors; ++v)
+              next.push_back(fma(loadVector(memory, {panelIn(memory, panel), at,
+                                                     index(v * level.lanes)}),
+                                 scalar, carried[w * vectors + v]));
+          }
+          return next;
+        });
+    for (int64_t v = 0; v < vectors; ++v) {
+      Value sum = at(op.getAcc(), {panel, v, {}});
+      for (int64_t w = 0; w < ways; ++w)
+        sum = make<arith::AddFOp>(sum, sums[w * vectors + v]);
+      storeVector(sum, target,
+                  add(mul(panel, index(panelLanes())), v * level.lanes));
+    }
+  });
+  forms[op.getResult()] = {TileForm::Buffer, target, {}, {}, {}};
+  return success();
+}

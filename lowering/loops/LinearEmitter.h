@@ -1,0 +1,87 @@
+//===- LinearEmitter.h - attn.linear as tile loops --------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The state S(e, r) = sum phi(k) v^T and z(r) = sum phi(k) passes along the
+// keys; a query takes o = phi(q) S / phi(q) z. Features are made a tile at a
+// time and never stand in memory for all rows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_LOOPS_LINEAREMITTER_H
+#define ATTN_LOWERING_LOOPS_LINEAREMITTER_H
+
+#include "lowering/loops/RegionTiles.h"
+
+namespace attn {
+
+/// The stages of one operation.
+class LinearEmitter {
+public:
+  explicit LinearEmitter(LinearOp op);
+
+  /// Every query sees the keys up to where it stands: tiles of queries in
+  /// order, the state between them.
+  mlir::LogicalResult lowerOrdered();
+  /// All queries see all keys: parts of the keys are summed into states, the
+  /// states into one, and queries read that.
+  mlir::LogicalResult lowerParts();
+  mlir::LogicalResult lowerMerge();
+  mlir::LogicalResult lowerQueries();
+
+private:
+  /// S and z; z is null where no mass is needed.
+  struct State {
+    mlir::Value s, z;
+  };
+  /// The base of a decaying state: sums are of exp(e(base) - e(j)) terms.
+  using Base = mlir::Value;
+
+  void enterGrid(mlir::ValueRange extents, bool perQueryHead);
+  State zeroState();
+  mlir::Value stateHead() const { return statePerHead ? at.head : at.kvHead; }
+  llvm::SmallVector<mlir::Value> toValues(const State &state) const;
+  State fromValues(mlir::ValueRange values) const;
+  /// The state with keys [lo, hi) added, a loop over tiles.
+  State absorbRange(mlir::Value lo, mlir::Value hi, State state, Base base);
+  /// The state with a tile of keys added that is at hand; `scale` (null: 1) is
+  /// what the old sums are multiplied with.
+  State absorb(mlir::Value features, mlir::Value values, State state,
+               mlir::Value scale);
+  /// phi of the rows of q from row q0 on: a (q, r) tile.
+  mlir::Value queryFeatures(mlir::Value q0, mlir::Value positions);
+  /// phi of the keys [j0, limit), 0 past them: a (k, r) tile.
+  mlir::Value keyFeatures(mlir::Value j0, mlir::Value limit, int64_t tileK);
+  mlir::Value keyValues(mlir::Value j0, mlir::Value limit, int64_t tileK);
+  /// The region on the rows of a tile, one tile.rows, or a tile.map where it is
+  /// element-wise and `lanes` allows it.
+  mlir::Value rowsOf(mlir::Region &map, mlir::Value rows, mlir::Value positions,
+                     tile::TileType type, bool isQuery);
+  mlir::Value elementwise(mlir::Region &map, mlir::Value rows,
+                          tile::TileType type);
+  mlir::LogicalResult enterUniforms();
+
+  // Decay.
+  bool decays() const;
+  /// exp(e(i) - e(j)) of scalars, or of a tile of positions on one side.
+  mlir::Value ratio(mlir::Value i, mlir::Value j);
+  mlir::Value ratioTile(mlir::Value positions, mlir::Value other, bool isQuery);
+  mlir::Value emitExponent(mlir::Value i, mlir::Value j);
+  mlir::Value scaledBy(mlir::Value tile, mlir::Value factor);
+
+  LinearOp op;
+  TileBuilder b;
+  int64_t tileQ, tileK, dimE, rank;
+  bool needsMass, statePerHead = false;
+  Coordinates at;
+  mlir::Value queryExtent, keyExtent;
+  mlir::IRMapping uniforms; ///< scalars of kappa that no position changes
+  llvm::SmallVector<mlir::Value> inductions;
+};
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_LOOPS_LINEAREMITTER_H

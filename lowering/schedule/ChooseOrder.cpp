@@ -1,0 +1,100 @@
+//===- ChooseOrder.cpp - which sum is done first --------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+//
+// Quadratic: weights first, one a pair. Linear: sums over keys first, of rank
+// times value length. Which is less work depends on nq and nk, which are not
+// known here: where both may be used the operation is doubled, and each of the
+// two looks at the lengths of a sequence, and at nothing else (S8), to see
+// whether the sequence is its to compute.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/attn/Documents.h"
+#include "lowering/Passes.h"
+#include "lowering/analysis/LinearLicence.h"
+
+namespace attn {
+#define GEN_PASS_DEF_CHOOSEORDERPASS
+#include "lowering/Passes.h.inc"
+} // namespace attn
+
+using namespace mlir;
+using namespace attn;
+
+namespace {
+
+/// The work of a pair of the quadratic order, and of a row of the linear one.
+std::pair<int64_t, int64_t> costsOf(AttentionOp op) {
+  int64_t value = op.getMappedRow(2).getLength();
+  int64_t pair = op.getMappedRow(0).getLength() + value;
+  int64_t row = op.getLicence()->getRank() * (value + 1);
+  // Of a causal mask's pairs the quadratic order computes half.
+  if (op.getLicence()->getLinear() == LinearScan::Ordered)
+    row *= 2;
+  return {pair, row};
+}
+
+struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
+  void runOnOperation() override {
+    auto wanted =
+        getOperation()->getParentOfType<ModuleOp>()->getAttrOfType<StringAttr>(
+            kOrderAttrName);
+    std::optional<Order> order;
+    if (wanted && !(order = symbolizeOrder(wanted.getValue()))) {
+      getOperation().emitError("there is no order '")
+          << wanted.getValue() << "'";
+      return signalPassFailure();
+    }
+    SmallVector<AttentionOp> ops;
+    getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
+    for (AttentionOp op : ops)
+      if (failed(choose(op, order)))
+        return signalPassFailure();
+  }
+
+  LogicalResult choose(AttentionOp op, std::optional<Order> wanted) {
+    if (!op.getLicence())
+      return op.emitOpError("has no licence; run attn-issue-licence first");
+    bool legal = op.getLicence()->getLinear() != LinearScan::Refused;
+    if (wanted == Order::Linear && !legal)
+      return refuse(op);
+    auto decide = [](AttentionOp decided, Order order, int64_t pair,
+                     int64_t row) {
+      decided.setScheduleAttr(ScheduleAttr::get(decided.getContext(), order,
+                                                /*tile_q=*/0, /*tile_k=*/0,
+                                                pair, row));
+    };
+    // Documents that do not stand in runs are for the quadratic order, whatever
+    // was asked for; others then for the linear one.
+    bool hasDocuments = !documentConditions(op.getMask()).empty();
+    bool always = wanted == Order::Linear;
+    if (!legal || (wanted && !(always && hasDocuments))) {
+      decide(op, wanted.value_or(Order::Quadratic), 0, 0);
+      return success();
+    }
+    auto [pair, row] = always ? std::pair<int64_t, int64_t>(1, 0) : costsOf(op);
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    auto linear = cast<AttentionOp>(builder.clone(*op));
+    decide(op, Order::Quadratic, pair, row);
+    decide(linear, Order::Linear, pair, row);
+    return success();
+  }
+
+  static LogicalResult refuse(AttentionOp op) {
+    StringAttr reason = op.getLicence()->getLinearReason();
+    Value culprit = licenseLinear(op).culprit;
+    Location at = culprit ? culprit.getLoc()
+                          : op.getKappa().front().getTerminator()->getLoc();
+    return emitError(at) << "the linear order is not licensed: "
+                         << (reason ? reason.getValue()
+                                    : StringRef("row lengths are not known"));
+  }
+};
+
+} // namespace
