@@ -65,6 +65,7 @@ struct FormRow {
     Power,
     Concat,
     Outer,
+    Random,
     Opaque
   };
   Kind kind = Opaque;

@@ -15,6 +15,9 @@
 
 namespace attn {
 
+/// What stands in for kappa where features were asked for, and how good that is.
+void addApproximation(Facts &facts, const runtime::Explanation &explanation);
+
 /// Every property with its verdict, derivation and condition; the feature map;
 /// the masks under which the linear order is legal.
 void addProofs(Facts &facts, const runtime::Explanation &explanation);
