@@ -186,7 +186,10 @@ ATTN_INFER(ConcatOp) {
 }
 ATTN_INFER(RandomFeaturesOp) {
   RandomFeaturesOpAdaptor op(operands, attributes, properties, regions);
-  bool twice = op.getHyperbolic() || op.getKind() == RandomKind::Trigonometric;
+  // While it is parsed, the attribute is in the dictionary only.
+  bool twice = op.getHyperbolic() ||
+               (attributes && attributes.contains("hyperbolic")) ||
+               op.getKind() == RandomKind::Trigonometric;
   auto count = static_cast<int64_t>(op.getCount());
   if (count > kMaxLength)
     return emitOptionalError(location, "there are too many features");
