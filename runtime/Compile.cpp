@@ -198,7 +198,8 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
 
 void Compilation::applyFeatures(ModuleOp specialised) {
   bool asked = false;
-  specialised.walk([&](AttentionOp op) { asked |= bool(op.getFeaturesAttr()); });
+  specialised.walk(
+      [&](AttentionOp op) { asked |= bool(op.getFeaturesAttr()); });
   if (asked)
     check([&] { return runPipeline(specialised, buildFeaturesPipeline); });
 }
@@ -206,9 +207,8 @@ void Compilation::applyFeatures(ModuleOp specialised) {
 bool Compilation::dropFeatures() {
   auto guard = lock();
   bool dropped = false;
-  module->walk([&](AttentionOp op) {
-    dropped |= bool(op.removeFeaturesAttr());
-  });
+  module->walk(
+      [&](AttentionOp op) { dropped |= bool(op.removeFeaturesAttr()); });
   return dropped;
 }
 

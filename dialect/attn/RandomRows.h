@@ -16,10 +16,10 @@
 //
 // Rows follow each other in the stream: more rows leave the first ones as they
 // are. `orthogonal`: in blocks of n rows the normal rows go through
-// Gram-Schmidt, twice, which makes their directions Haar distributed; then every
-// row is given the norm of a normal row of its own (Choromanski et al. 2021,
-// arXiv 2009.14794, section 4). `anchors`: normal rows over their norm, which
-// are uniform on the sphere. At last everything is rounded to f32.
+// Gram-Schmidt, twice, which makes their directions Haar distributed; then
+// every row is given the norm of a normal row of its own (Choromanski et al.
+// 2021, arXiv 2009.14794, section 4). `anchors`: normal rows over their norm,
+// which are uniform on the sphere. At last everything is rounded to f32.
 //
 //===----------------------------------------------------------------------===//
 

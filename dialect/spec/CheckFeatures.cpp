@@ -39,12 +39,13 @@ static const std::vector<Map> &featureMaps() {
                          0,         INT64_MIN,
                          INT64_MAX, &Features::seed,
                          nullptr};
-  const Argument count = {
-      "m", "the number of random rows", 256, 1, kMostFeatures, &Features::count,
-      nullptr};
+  const Argument count = {"m",           "the number of random rows",
+                          256,           1,
+                          kMostFeatures, &Features::count,
+                          nullptr};
   auto order = [](int64_t fallback) {
-    return Argument{"order", "the degree of the polynomial",
-                    fallback, 1,
+    return Argument{"order",    "the degree of the polynomial",
+                    fallback,   1,
                     kMostOrder, &Features::order,
                     nullptr};
   };
@@ -73,7 +74,7 @@ static const std::vector<Map> &featureMaps() {
 static std::string namesOf(const Map &map) {
   std::string text;
   for (size_t n = 0; n < map.arguments.size(); ++n)
-    text += (n == 0                           ? ""
+    text += (n == 0                          ? ""
              : n + 1 == map.arguments.size() ? " and "
                                              : ", ") +
             std::string(map.arguments[n].name);
@@ -168,11 +169,11 @@ Features attn::checkFeatures(const Spec &spec, const Spec::Statement &statement,
                           "' is given twice; keep one",
                       place};
     given[at] = true;
-    int64_t number = argument.name == "poly"
-                         ? readPoly(value)
-                         : readNumber(argument,
-                                      graph[evaluate(call.operands[n])],
-                                      value.place);
+    int64_t number =
+        argument.name == "poly"
+            ? readPoly(value)
+            : readNumber(argument, graph[evaluate(call.operands[n])],
+                         value.place);
     set(features, argument, number);
   }
   return features;

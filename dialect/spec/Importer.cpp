@@ -145,7 +145,8 @@ AttentionOp FunctionBuilder::buildAttention(Block *entry) {
   size_t lengths = 3 + spec.parameters.size();
   Location loc = locationOf(file, spec.name.place);
   if (checked.features) // whoever refuses them points at them
-    loc = FusedLoc::get(context, {loc, locationOf(file, checked.features->place)});
+    loc = FusedLoc::get(context,
+                        {loc, locationOf(file, checked.features->place)});
   return AttentionOp::create(
       builder, loc, args[0], args[1], args[2],
       args[lengths], args[lengths + 1], args[lengths + 2],

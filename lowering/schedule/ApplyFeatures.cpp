@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/Passes.h"
-#include "lowering/analysis/ExpressionText.h"
 #include "lowering/analysis/Declarations.h"
+#include "lowering/analysis/ExpressionText.h"
 #include "lowering/analysis/LinearMasks.h"
 #include "lowering/schedule/FeatureRewriter.h"
 
@@ -30,7 +30,8 @@ static bool isOrdered(AttentionOp op) {
 }
 
 FeatureRewriter::FeatureRewriter(AttentionOp op, bool acceptSigned)
-    : op(op), features(op.getFeaturesAttr()), acceptSigned(acceptSigned), form(op, ranges, isOrdered(op)),
+    : op(op), features(op.getFeaturesAttr()), acceptSigned(acceptSigned),
+      form(op, ranges, isOrdered(op)),
       builder(op.getKappa().front().getTerminator()),
       emit(form, builder, op.getLoc()) {}
 
@@ -102,13 +103,12 @@ int64_t FeatureRewriter::lengthOf(AtomId dot) const {
 bool FeatureRewriter::factorsCancel() {
   if (op.getNormalize() != Normalize::Mass || op.getTerms())
     return false;
-  return llvm::all_of(op.getResults().getAsRange<ResultAttr>(),
-                      [](ResultAttr result) {
-                        Result kind = result.getValue();
-                        return kind == Result::O || kind == Result::Argmax ||
-                               kind == Result::Entropy ||
-                               kind == Result::Weights;
-                      });
+  return llvm::all_of(
+      op.getResults().getAsRange<ResultAttr>(), [](ResultAttr result) {
+        Result kind = result.getValue();
+        return kind == Result::O || kind == Result::Argmax ||
+               kind == Result::Entropy || kind == Result::Weights;
+      });
 }
 
 bool FeatureRewriter::isPairDot(AtomId id) {
@@ -291,8 +291,8 @@ bool FeatureRewriter::countChannels(double channels, int64_t length,
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << llvm::format("%.4g", channels) << " channels at rows of length "
-         << length << " are more than the "
-         << static_cast<int64_t>(most) << " that a state may have";
+         << length << " are more than the " << static_cast<int64_t>(most)
+         << " that a state may have";
   if (order > 0 && fits > 0)
     stream << "; write order = " << fits
            << ", or use favor, which has as many as you say";

@@ -14,10 +14,10 @@
 // maclaurin: a function of s = q.k on the unit sphere by its first terms; the
 // spherical Yat (s + b)^2 / (c - 2 s), c = 2 + eps, has coefficients
 // b^2 g_n + 2 b g_{n-1} + g_{n-2} with g_n = 2^n / c^{n+1}. Of even order and
-// with b >= 0 that is non-negative: with x = 2 s / c and A_n = sum_{m<=n} x^m it
-// is b^2 A_n + 2 b s A_{n-1} + s^2 A_{n-2}, times 1/c, a form of discriminant
-// A_{n-1}^2 - A_n A_{n-2} = x^{n-1} in b and s, which is negative for s < 0;
-// for s >= 0 every term is non-negative.
+// with b >= 0 that is non-negative: with x = 2 s / c and A_n = sum_{m<=n} x^m
+// it is b^2 A_n + 2 b s A_{n-1} + s^2 A_{n-2}, times 1/c, a form of
+// discriminant A_{n-1}^2 - A_n A_{n-2} = x^{n-1} in b and s, which is negative
+// for s < 0; for s >= 0 every term is non-negative.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,9 +100,9 @@ Value FeatureRewriter::taylor() {
       }
       found = true;
       if (auto scaledDot = asScaledDot(exponent))
-        largest = std::max(
-            largest, std::fabs(numberOf(scaledDot->first)) *
-                         std::sqrt(double(lengthOf(scaledDot->second))));
+        largest = std::max(largest,
+                           std::fabs(numberOf(scaledDot->first)) *
+                               std::sqrt(double(lengthOf(scaledDot->second))));
       else
         largest = NAN;
       for (const auto &term : exponent.terms())
@@ -179,8 +179,7 @@ Value FeatureRewriter::maclaurin() {
     return refuse("maclaurin expands kernels of dot(q, k) on the unit sphere, "
                   "as (dot(q, k) + b)^2/(sqdist(q, k) + eps) is; write q = "
                   "unit(q) and k = unit(k), and nothing else of q and k");
-  std::vector<Polynomial> series =
-      taylorSeries(form, kappa, *dot, order + 1);
+  std::vector<Polynomial> series = taylorSeries(form, kappa, *dot, order + 1);
   if (series.empty())
     return refuse("maclaurin: " + form.str(kappa) +
                       " has no power series in dot(q, k) that the rules know",
@@ -216,18 +215,18 @@ Value FeatureRewriter::maclaurin() {
   Value result = s ? horner(coefficients, s) : Value();
   if (!result)
     return refuse("maclaurin: kappa has no form in the kernel language");
-  report.formula = "its power series in s = " +
-                   form.str(Polynomial::atom(*dot)) + " to s^" +
-                   std::to_string(order);
+  report.formula =
+      "its power series in s = " + form.str(Polynomial::atom(*dot)) + " to s^" +
+      std::to_string(order);
   report.source = "Schoenberg 1942, Duke Math. J. 9, for what is positive "
                   "definite on spheres";
   // The tail of a geometric series, from where the numerator has ended.
   if (yat) {
-    double ratio = numberOf(form.multiply(
-        yat->slope.scaled(Rational(-1)), form.power(yat->constant, -1)));
+    double ratio = numberOf(form.multiply(yat->slope.scaled(Rational(-1)),
+                                          form.power(yat->constant, -1)));
     unsigned degree = yat->numerator.degreeIn(*dot);
-    std::string text = form.str(form.multiply(
-        yat->slope.scaled(Rational(-1)), form.power(yat->constant, -1)));
+    std::string text = form.str(form.multiply(yat->slope.scaled(Rational(-1)),
+                                              form.power(yat->constant, -1)));
     int tail = int(order) - int(degree) + 1;
     report.condition = "(" + text + ")^" + std::to_string(tail) +
                        " at s = 1, (" + text + "*|s|)^" + std::to_string(tail) +

@@ -66,21 +66,23 @@ Value FeatureRewriter::favor() {
   Value x = scaled(emit.row(form.atom(dot).rows[0]), root);
   Value y = scaled(emit.row(form.atom(dot).rows[1]),
                    sign.isNegative() ? root.scaled(Rational(-1)) : root);
-  Polynomial others = form.multiply(
-      kernel->rest, form.exp(kernel->exponent - kernel->pair));
+  Polynomial others =
+      form.multiply(kernel->rest, form.exp(kernel->exponent - kernel->pair));
   Value rest = numberOf(others) == 1 ? Value() : emit.scalar(others);
   if (!x || !y || (!rest && numberOf(others) != 1))
     return refuse("favor: kappa has no form in the kernel language");
   bool stabilised = factorsCancel();
-  Value phiQ = random(stabilised ? RandomKind::Stabilised : RandomKind::Positive,
-                      x, /*stream=*/0),
+  Value phiQ =
+            random(stabilised ? RandomKind::Stabilised : RandomKind::Positive,
+                   x, /*stream=*/0),
         phiK = random(RandomKind::Positive, y, /*stream=*/0);
 
   auto m = static_cast<double>(features.getCount());
   double channels = features.getHyperbolic() ? 2 * m : m;
   report.channels = channels;
-  report.formula = "dot(phi(x), phi(y))/" + shown(channels) + " with x = " +
-                   form.str(root) + "*q, y likewise of k, phi_r(x) = exp(w_r.x "
+  report.formula = "dot(phi(x), phi(y))/" + shown(channels) +
+                   " with x = " + form.str(root) +
+                   "*q, y likewise of k, phi_r(x) = exp(w_r.x "
                    "- |x|^2/2)" +
                    (features.getHyperbolic() ? " and the same of -w_r" : "") +
                    (stabilised ? "; a query's features are divided by the "
@@ -100,14 +102,14 @@ Value FeatureRewriter::favor() {
     report.condition += "; |x + y|^2 = " + shown(size) +
                         " for rows of independent standard normal coordinates";
     if (size > std::log(m))
-      report.warning = "for such rows the estimate is useless: |x + y|^2 = " +
-                       shown(size) + " is above log(m) = " +
-                       shown(std::log(m)) +
-                       ", and a few features decide the sum; scale the rows "
-                       "down, or keep the exact kernel";
+      report.warning =
+          "for such rows the estimate is useless: |x + y|^2 = " + shown(size) +
+          " is above log(m) = " + shown(std::log(m)) +
+          ", and a few features decide the sum; scale the rows "
+          "down, or keep the exact kernel";
   }
-  Value estimate =
-      times(DotOp::create(builder, op.getLoc(), phiQ, phiK), real(1 / channels));
+  Value estimate = times(DotOp::create(builder, op.getLoc(), phiQ, phiK),
+                         real(1 / channels));
   return times(rest, estimate);
 }
 
@@ -129,8 +131,7 @@ Value FeatureRewriter::rff() {
   Polynomial root = half(form, c);
   Value x = scaled(emit.row(form.atom(distance->dot).rows[0]), root);
   Value y = scaled(emit.row(form.atom(distance->dot).rows[1]), root);
-  Polynomial others =
-      form.multiply(kernel->rest, form.exp(distance->constant));
+  Polynomial others = form.multiply(kernel->rest, form.exp(distance->constant));
   Value rest = numberOf(others) == 1 ? Value() : emit.scalar(others);
   if (!x || !y || (!rest && numberOf(others) != 1))
     return refuse("rff: kappa has no form in the kernel language");
@@ -139,8 +140,9 @@ Value FeatureRewriter::rff() {
 
   auto m = static_cast<double>(features.getCount());
   report.channels = 2 * m;
-  report.formula = "dot(phi(x), phi(y))/" + shown(m) + " with x = " +
-                   form.str(root) + "*q, y likewise of k, phi_r(x) = "
+  report.formula = "dot(phi(x), phi(y))/" + shown(m) +
+                   " with x = " + form.str(root) +
+                   "*q, y likewise of k, phi_r(x) = "
                    "(cos(w_r.x), sin(w_r.x))";
   report.source = "Rahimi and Recht 2007, Random features for large-scale "
                   "kernel machines, algorithm 1";
@@ -202,8 +204,7 @@ Value FeatureRewriter::slay() {
   Value sum;
   for (auto [n, node] : llvm::enumerate(nodes)) {
     Rational point = *Rational::fromDouble(node.point);
-    Polynomial root =
-        half(form, form.multiply(slope, inverse).scaled(point));
+    Polynomial root = half(form, form.multiply(slope, inverse).scaled(point));
     Value phiQ = random(RandomKind::Positive, scaled(q, root), int64_t(n)),
           phiK = random(RandomKind::Positive, scaled(k, root), int64_t(n));
     if (!phiQ || !phiK)
@@ -226,14 +227,14 @@ Value FeatureRewriter::slay() {
     // As many anchors as features, of a stream of their own.
     int64_t stream = features.getNodes();
     auto anchors = [&](Value row) -> Value {
-      return RandomFeaturesOp::create(
-          builder, op.getLoc(), RandomKind::Anchors, row, features.getCount(),
-          features.getSeed(), stream, false, false);
+      return RandomFeaturesOp::create(builder, op.getLoc(), RandomKind::Anchors,
+                                      row, features.getCount(),
+                                      features.getSeed(), stream, false, false);
     };
-    numerator = times(times(DotOp::create(builder, op.getLoc(), anchors(q),
-                                          anchors(k)),
-                            real(1 / m)),
-                      numberOf(c[2]) == 1 ? Value() : emit.scalar(c[2]));
+    numerator =
+        times(times(DotOp::create(builder, op.getLoc(), anchors(q), anchors(k)),
+                    real(1 / m)),
+              numberOf(c[2]) == 1 ? Value() : emit.scalar(c[2]));
     channels = m;
   } else {
     // Powers that the numerator lacks take no channels.
@@ -256,13 +257,12 @@ Value FeatureRewriter::slay() {
     return {};
 
   report.formula =
-      "N(s)*sum_r w_r/c*dot(phi_r(x_r), phi_r(y_r))/" + shown(m) +
-      " over " + std::to_string(nodes.size()) +
+      "N(s)*sum_r w_r/c*dot(phi_r(x_r), phi_r(y_r))/" + shown(m) + " over " +
+      std::to_string(nodes.size()) +
       " Gauss-Laguerre nodes t_r, with N(s) = " + form.str(yat->numerator) +
       (features.getAnchors() ? " estimated by anchors" : "") +
-      ", s the dot, c = " + form.str(yat->constant) +
-      ", x_r = sqrt(t_r*" + form.str(slope) +
-      "/c)*q, y_r likewise of k, and positive features phi_r";
+      ", s the dot, c = " + form.str(yat->constant) + ", x_r = sqrt(t_r*" +
+      form.str(slope) + "/c)*q, y_r likewise of k, and positive features phi_r";
   report.source = "Laplace's 1/(c - d s) = int exp(-t (c - d s)) dt, by "
                   "Gauss-Laguerre quadrature and the positive features of "
                   "Choromanski et al. 2021, arXiv 2009.14794, lemma 1";

@@ -109,19 +109,17 @@ protected:
   run(const std::string &text, const Data &data,
       std::vector<Argument> more = {}) {
     Kernel kernel = compile(text);
-    std::vector<Argument> arguments = {
-        {"q", {data.q.data(), {1, 1, N, D}}},
-        {"k", {data.k.data(), {1, 1, N, D}}},
-        {"v", {data.v.data(), {1, 1, N, Dv}}}};
+    std::vector<Argument> arguments = {{"q", {data.q.data(), {1, 1, N, D}}},
+                                       {"k", {data.k.data(), {1, 1, N, D}}},
+                                       {"v", {data.v.data(), {1, 1, N, Dv}}}};
     arguments.insert(arguments.end(), more.begin(), more.end());
     std::map<std::string, std::vector<float>> results;
     std::vector<Output> outputs;
     for (const std::string &name : kernel.results()) {
       auto &array = results[name];
       array.resize(name == "o" ? N * Dv : N);
-      outputs.push_back({name, name == "o"
-                                   ? Tensor(array.data(), {1, 1, N, Dv})
-                                   : Tensor(array.data(), {1, 1, N})});
+      outputs.push_back({name, name == "o" ? Tensor(array.data(), {1, 1, N, Dv})
+                                           : Tensor(array.data(), {1, 1, N})});
     }
     kernel(arguments, outputs);
     return results;
@@ -221,8 +219,7 @@ TEST_P(FeaturesTest, Slay) {
   Rows q = units(rowsOf(data.q)), k = units(rowsOf(data.k));
   double eps = 0.5, c = 2 + eps, root2 = std::sqrt(2.0);
   // L_2's zeros and weights; see LaguerreTest.
-  double t[] = {2 - root2, 2 + root2}, a[] = {(2 + root2) / 4,
-                                              (2 - root2) / 4};
+  double t[] = {2 - root2, 2 + root2}, a[] = {(2 + root2) / 4, (2 - root2) / 4};
   Rows w[] = {frequencies(24, 5, 0, false), frequencies(24, 5, 1, false)};
   Rows anchors = frequencies(24, 5, 2, false, /*anchors=*/true);
   auto quotient = [&](int64_t i, int64_t j) {
@@ -315,14 +312,14 @@ TEST(Features, ConvergeToTheKernel) {
     auto o = [&](const std::string &line) {
       std::vector<float> out(N * Dv);
       compiler.compile("attention f(q, k, v) { kappa = exp(-sqdist(q, k)/2)\n" +
-                       line + " }")(
-          {{"q", {data.q.data(), {1, 1, N, D}}},
-           {"k", {data.k.data(), {1, 1, N, D}}},
-           {"v", {data.v.data(), {1, 1, N, Dv}}}},
-          {{"o", {out.data(), {1, 1, N, Dv}}}});
+                       line + " }")({{"q", {data.q.data(), {1, 1, N, D}}},
+                                     {"k", {data.k.data(), {1, 1, N, D}}},
+                                     {"v", {data.v.data(), {1, 1, N, Dv}}}},
+                                    {{"o", {out.data(), {1, 1, N, Dv}}}});
       return out;
     };
-    std::vector<float> exact = o(""), close = o("features = " + features + more);
+    std::vector<float> exact = o(""),
+                       close = o("features = " + features + more);
     double worst = 0;
     for (size_t n = 0; n < exact.size(); ++n)
       worst = std::max(worst, std::fabs(double(exact[n]) - close[n]));

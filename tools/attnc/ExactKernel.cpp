@@ -25,8 +25,8 @@ std::optional<Kernel> attn::exactKernel(const std::string &path,
   std::ostringstream text;
   text << stream.rdbuf();
   // As far as it goes: the exact kernel may be one that is refused.
-  auto compilation = runtime::Compilation::parse(text.str(), name, path,
-                                                 nullptr, /*acceptSigned=*/true);
+  auto compilation = runtime::Compilation::parse(
+      text.str(), name, path, nullptr, /*acceptSigned=*/true);
   if (!compilation->dropFeatures())
     return std::nullopt;
   options.target = "reference";
@@ -53,17 +53,17 @@ void ApproximationErrors::add(const std::string &group,
   if (groups.empty() || groups.back().name != group)
     groups.push_back({group, {}});
   for (const auto &[name, array] : exact) {
-    double error = name == "argmax"
-                       ? NAN
-                       : relativeError(approximate.at(name), array);
+    double error =
+        name == "argmax" ? NAN : relativeError(approximate.at(name), array);
     if (std::isfinite(error))
       groups.back().errors[name].push_back(error);
   }
 }
 
 void ApproximationErrors::print() const {
-  fmt::print("against the exact kernel, |difference| / |exact| of all elements, "
-             "median and largest:\n");
+  fmt::print(
+      "against the exact kernel, |difference| / |exact| of all elements, "
+      "median and largest:\n");
   for (const Group &group : groups) {
     fmt::print("{:<12} {:>5}", group.name, "");
     for (auto [name, errors] : group.errors) {

@@ -15,7 +15,8 @@
 
 namespace attn {
 
-/// What stands in for kappa where features were asked for, and how good that is.
+/// What stands in for kappa where features were asked for, and how good that
+/// is.
 void addApproximation(Facts &facts, const runtime::Explanation &explanation);
 
 /// Every property with its verdict, derivation and condition; the feature map;

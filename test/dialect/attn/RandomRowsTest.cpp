@@ -41,9 +41,8 @@ TEST(RandomRows, AreTheSameEverywhere) {
                                 -0.817819655f, 0.401660532f}));
   RandomRows other = rowsOf(1, 4, -1);
   other.stream = 3;
-  EXPECT_EQ(other.draw(),
-            (std::vector<float>{0.0328270309f, 0.339040279f, -1.10578537f,
-                                -1.05397272f}));
+  EXPECT_EQ(other.draw(), (std::vector<float>{0.0328270309f, 0.339040279f,
+                                              -1.10578537f, -1.05397272f}));
 }
 
 TEST(RandomRows, MoreOfThemLeaveTheFirstAsTheyAre) {
