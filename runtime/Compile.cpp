@@ -223,7 +223,7 @@ Explanation Compilation::explain(const StaticSizes &sizes) {
     result.module->walk([&](AttentionOp found) { op = found; });
     if (op.getFeaturesAttr() && !op.getFeaturesAttr().getApplied()) {
       FailureOr<FeatureReport> report =
-          attn::applyFeatures(op, /*acceptSigned=*/true);
+          attn::applyFeatures(op, /*toExplain=*/true);
       if (failed(report))
         return failure();
       result.features = std::move(*report);

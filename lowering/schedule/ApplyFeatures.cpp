@@ -29,8 +29,8 @@ static bool isOrdered(AttentionOp op) {
   return classifyMask(form).ordered;
 }
 
-FeatureRewriter::FeatureRewriter(AttentionOp op, bool acceptSigned)
-    : op(op), features(op.getFeaturesAttr()), acceptSigned(acceptSigned),
+FeatureRewriter::FeatureRewriter(AttentionOp op, bool toExplain)
+    : op(op), features(op.getFeaturesAttr()), toExplain(toExplain),
       form(op, ranges, isOrdered(op)),
       builder(op.getKappa().front().getTerminator()),
       emit(form, builder, op.getLoc()) {}
@@ -361,9 +361,8 @@ FailureOr<FeatureReport> FeatureRewriter::run() {
   return report;
 }
 
-FailureOr<FeatureReport> attn::applyFeatures(AttentionOp op,
-                                             bool acceptSigned) {
-  return FeatureRewriter(op, acceptSigned).run();
+FailureOr<FeatureReport> attn::applyFeatures(AttentionOp op, bool toExplain) {
+  return FeatureRewriter(op, toExplain).run();
 }
 
 namespace {

@@ -30,9 +30,10 @@ struct FeatureReport {
 
 /// Rewrites kappa by the features that the operation asks for and marks them
 /// applied. Fails with a diagnostic, at the features, where they do not fit, or
-/// where a mass would be signed and that is not accepted.
+/// where a mass would be signed. `toExplain`: it may be, and no factor of the
+/// query is left out because it cancels, so that equal maps stay equal.
 mlir::FailureOr<FeatureReport> applyFeatures(AttentionOp op,
-                                             bool acceptSigned = false);
+                                             bool toExplain = false);
 
 } // namespace attn
 

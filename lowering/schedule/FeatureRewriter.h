@@ -20,7 +20,7 @@ namespace attn {
 
 class FeatureRewriter {
 public:
-  FeatureRewriter(AttentionOp op, bool acceptSigned);
+  FeatureRewriter(AttentionOp op, bool toExplain);
   mlir::FailureOr<FeatureReport> run();
 
 private:
@@ -58,7 +58,7 @@ private:
   mlir::Value refuse(const llvm::Twine &message, mlir::Value culprit = {});
   /// The same where the estimate is signed, and a mass must not be.
   bool mayBeSigned() {
-    return acceptSigned || op.getNormalize() == Normalize::None ||
+    return toExplain || op.getNormalize() == Normalize::None ||
            op.getAllowSigned();
   }
   /// Whether a factor that is of the query alone shows in no result.
@@ -77,7 +77,7 @@ private:
 
   AttentionOp op;
   FeaturesAttr features;
-  bool acceptSigned;
+  bool toExplain;
   ValueRangeAnalysis ranges;
   NormalForm form;
   mlir::OpBuilder builder;

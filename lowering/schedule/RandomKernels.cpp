@@ -72,9 +72,9 @@ Value FeatureRewriter::favor() {
   if (!x || !y || (!rest && numberOf(others) != 1))
     return refuse("favor: kappa has no form in the kernel language");
   bool stabilised = factorsCancel();
-  Value phiQ =
-            random(stabilised ? RandomKind::Stabilised : RandomKind::Positive,
-                   x, /*stream=*/0),
+  RandomKind ofQuery =
+      stabilised && !toExplain ? RandomKind::Stabilised : RandomKind::Positive;
+  Value phiQ = random(ofQuery, x, /*stream=*/0),
         phiK = random(RandomKind::Positive, y, /*stream=*/0);
 
   auto m = static_cast<double>(features.getCount());
