@@ -23,6 +23,16 @@ def SimplifyPass : Pass<"attn-simplify", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def ApplyFeaturesPass : Pass<"attn-apply-features", "::mlir::func::FuncOp"> {
+  let summary = "rewrite kappa by the feature map that `features` asks for";
+  let description = [{
+    kappa becomes a sum of products of one side each, in the operations of the kernel language:
+    whatever comes after needs to know nothing of feature maps. Refuses, with the reason and what
+    would work, features for a kernel that they do not fit, and more channels than a state can hold.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def IssueLicencePass : Pass<"attn-issue-licence", "::mlir::func::FuncOp"> {
   let summary = "prove what kappa is and record it as #attn.licence";
   let description = [{

@@ -32,6 +32,9 @@ static void addCleanUp(OpPassManager &pm) {
 void attn::buildSchedulePipeline(OpPassManager &pm) {
   // What is proven is the kernel that runs.
   pm.addNestedPass<func::FuncOp>(createSimplifyPass());
+  // What is proven is the kernel that runs, which the user may have asked to be
+  // an approximation.
+  pm.addNestedPass<func::FuncOp>(createApplyFeaturesPass());
   // Proofs first: what cannot be compiled is refused before anything is built.
   pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
   // Features end the row maps of the linear order, which are not hoisted.

@@ -387,6 +387,27 @@ void Attention::normalize(const Normalizer &by) {
   statement.arguments = std::move(arguments);
 }
 
+void Attention::features(const Features &map) {
+  std::vector<TermRef> values;
+  std::vector<Spec::Name> names;
+  for (const auto &[name, number] : map.numbers) {
+    names.push_back({name, {}});
+    values.push_back(detail::integerTerm(number));
+  }
+  for (const auto &[name, word] : map.words) {
+    names.push_back({name, {}});
+    values.push_back(std::make_shared<Term>(variable(word)));
+  }
+  Spec::Expression call;
+  call.kind = Spec::Expression::Call;
+  call.name = map.name;
+  call.argumentNames = std::move(names);
+  Spec::Id id = flatten(std::make_shared<Term>(std::move(call), values));
+  Statement &statement = state->add(Statement::Features);
+  statement.name.text = map.name;
+  statement.value = id;
+}
+
 void Attention::allowSigned() { state->add(Statement::AllowSigned); }
 
 void Attention::returns(const std::vector<std::string> &names) {
@@ -401,6 +422,8 @@ void Attention::set(const Kappa &kappa) {
     assign(Slot::Mask, kappa.visible->term());
   if (kappa.normalizer)
     normalize(*kappa.normalizer);
+  if (kappa.approximation)
+    features(*kappa.approximation);
   if (kappa.isSigned)
     allowSigned();
   if (!kappa.results.empty())

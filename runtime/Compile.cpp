@@ -35,12 +35,19 @@ using namespace mlir;
 //===----------------------------------------------------------------------===//
 
 static void buildLicencePipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createApplyFeaturesPass());
   pm.addNestedPass<func::FuncOp>(createIssueLicencePass());
 }
 
-/// What is explained is the kernel that runs, equal expressions merged.
-static void buildExplainPipeline(OpPassManager &pm) {
+static void buildSimplifyPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createSimplifyPass());
+}
+
+static void buildFeaturesPipeline(OpPassManager &pm) {
+  pm.addNestedPass<func::FuncOp>(createApplyFeaturesPass());
+}
+
+static void buildMergePipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
@@ -200,14 +207,40 @@ void Compilation::lower(ModuleOp scheduled) {
   check([&] { return runPipeline(scheduled, buildCpuPipeline); });
 }
 
+void Compilation::applyFeatures(ModuleOp specialised) {
+  bool asked = false;
+  specialised.walk(
+      [&](AttentionOp op) { asked |= bool(op.getFeaturesAttr()); });
+  if (asked)
+    check([&] { return runPipeline(specialised, buildFeaturesPipeline); });
+}
+
+bool Compilation::dropFeatures() {
+  auto guard = lock();
+  bool dropped = false;
+  module->walk(
+      [&](AttentionOp op) { dropped |= bool(op.removeFeaturesAttr()); });
+  return dropped;
+}
+
 Explanation Compilation::explain(const StaticSizes &sizes) {
   Explanation result;
   result.module = specialisedModule(sizes);
   check([&]() -> LogicalResult {
-    if (failed(runPipeline(*result.module, buildExplainPipeline)))
+    // What is explained is the kernel that runs, equal expressions merged.
+    if (failed(runPipeline(*result.module, buildSimplifyPipeline)))
       return failure();
     AttentionOp op;
     result.module->walk([&](AttentionOp found) { op = found; });
+    if (op.getFeaturesAttr() && !op.getFeaturesAttr().getApplied()) {
+      FailureOr<FeatureReport> report =
+          attn::applyFeatures(op, /*toExplain=*/true);
+      if (failed(report))
+        return failure();
+      result.features = std::move(*report);
+    }
+    if (failed(runPipeline(*result.module, buildMergePipeline)))
+      return failure();
     FailureOr<KernelProofs> proofs = proveKernel(op);
     if (failed(proofs))
       return failure();
@@ -237,8 +270,11 @@ Compilation::specialise(const StaticSizes &sizes, const CpuLevel *level) {
   int64_t outputRow = 0;
   OwningOpRef<ModuleOp> specialised;
   auto guard = lock();
-  if (!stored) // before there is a Specialisation: its destructor locks
+  if (!stored) { // before there is a Specialisation: its destructor locks
     specialised = specialisedModule(sizes, &outputRow);
+    if (!level)
+      applyFeatures(*specialised);
+  }
   std::shared_ptr<Specialisation> result(
       new Specialisation(shared_from_this(), sizes));
   if (stored) {
@@ -381,8 +417,10 @@ void Specialisation::run(const Binding &binding, const Threads &threads) const {
 void Specialisation::interpret(const Binding &binding, uint64_t noise) {
   // The interpreter reads the IR, and the context does not lock.
   auto guard = parent->lock();
-  if (!module) // it was meant to be compiled
+  if (!module) { // it was meant to be compiled
     module = parent->specialisedModule(sizes);
+    parent->applyFeatures(*module);
+  }
   parent->check([&] {
     return attn::interpret(attentionFunction(*module), binding.arrays, noise);
   });

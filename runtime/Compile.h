@@ -125,6 +125,9 @@ public:
   /// lock.
   mlir::OwningOpRef<mlir::ModuleOp>
   specialisedModule(const StaticSizes &sizes, int64_t *outputRow = nullptr);
+  /// Leaves the kernel exact where it asks for features; whether it did. Before
+  /// the first specialisation.
+  bool dropFeatures();
   /// Proves everything about the kernel at these sizes; throws Error where it
   /// is not defined. Use it while holding the lock.
   Explanation explain(const StaticSizes &sizes);
@@ -136,6 +139,9 @@ private:
   /// What is left to do once there is a module.
   void adopt(mlir::OwningOpRef<mlir::ModuleOp> parsed, std::string_view name,
              bool acceptSigned);
+  /// The module that the reference interprets: features are part of a kernel's
+  /// meaning.
+  void applyFeatures(mlir::ModuleOp specialised);
   /// Runs `work`, which reports by diagnostics; throws what it reported if it
   /// fails.
   void check(llvm::function_ref<mlir::LogicalResult()> work);

@@ -64,3 +64,35 @@ void RowType::print(AsmPrinter &printer) const {
   printer.printDimensionList(getLength());
   printer << 'x' << getElementType() << '>';
 }
+
+LogicalResult
+FeaturesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                     FeatureKind kind, int64_t order, int64_t count,
+                     int64_t nodes, int64_t, bool orthogonal, bool hyperbolic,
+                     bool anchors, bool, StringAttr) {
+  bool series = kind == FeatureKind::Taylor || kind == FeatureKind::Maclaurin;
+  auto check = [&](bool wanted, int64_t value,
+                   StringRef name) -> LogicalResult {
+    if (wanted == (value > 0) && value >= 0)
+      return success();
+    return emitError() << stringifyFeatureKind(kind) << " features have "
+                       << (wanted ? "a positive '" : "no '") << name << "'";
+  };
+  if (failed(check(series, order, "order")) ||
+      failed(check(!series, count, "count")) ||
+      failed(check(kind == FeatureKind::Slay, nodes, "nodes")))
+    return failure();
+  if ((orthogonal || hyperbolic) && kind != FeatureKind::Favor)
+    return emitError() << "'orthogonal' and 'hyperbolic' are of favor features";
+  if (anchors && kind != FeatureKind::Slay)
+    return emitError() << "'anchors' is of slay features";
+  return success();
+}
+
+FeaturesAttr FeaturesAttr::asApplied(StringRef signReason) {
+  return get(getContext(), getKind(), getOrder(), getCount(), getNodes(),
+             getSeed(), getOrthogonal(), getHyperbolic(), getAnchors(),
+             /*applied=*/true,
+             signReason.empty() ? StringAttr()
+                                : StringAttr::get(getContext(), signReason));
+}

@@ -111,6 +111,18 @@ def Attn_Verdict : Attn_Enum<"Verdict", "the outcome of a proof", [
 def Attn_Gauge : Attn_Enum<"Gauge", "which running factor keeps kappa in range (S6)", [
     I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Max", 1, "max">]>;
 
+def Attn_FeatureKind : Attn_Enum<"FeatureKind", "how kappa is made a finite sum of products", [
+    I32EnumAttrCase<"Taylor", 0, "taylor">, I32EnumAttrCase<"Favor", 1, "favor">,
+    I32EnumAttrCase<"Rff", 2, "rff">, I32EnumAttrCase<"Slay", 3, "slay">,
+    I32EnumAttrCase<"Maclaurin", 4, "maclaurin">]>;
+
+def Attn_RandomKind : Attn_Enum<"RandomKind", "what is made of the products with random rows", [
+    I32EnumAttrCase<"Positive", 0, "positive">, I32EnumAttrCase<"Stabilised", 1, "stabilised">,
+    I32EnumAttrCase<"Trigonometric", 2, "trigonometric">, I32EnumAttrCase<"Anchors", 3, "anchors">]>;
+def Attn_RandomKindAttr : EnumAttr<Attn_Dialect, Attn_RandomKind, "random"> {
+  let assemblyFormat = "$value";
+}
+
 def Attn_Order : Attn_Enum<"Order", "the order of the parentheses", [
     I32EnumAttrCase<"Quadratic", 0, "quadratic">, I32EnumAttrCase<"Linear", 1, "linear">]>;
 
@@ -184,6 +196,32 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
       DefaultValuedParameter<"int64_t", "0">:$tile_q, DefaultValuedParameter<"int64_t", "0">:$tile_k,
       DefaultValuedParameter<"int64_t", "0">:$pair_cost,
       DefaultValuedParameter<"int64_t", "0">:$row_cost);
+}
+
+def Attn_FeaturesAttr : Attn_Attr<"Features", "features"> {
+  let summary = "the feature map that stands in for kappa, as the user asked for it";
+  let description = [{
+    From `features = NAME(...)`; `attn-apply-features` rewrites kappa and marks it `applied`.
+    `order` is of taylor and maclaurin, `count` the random features of favor, rff and of each node of
+    slay, `nodes` those of slay's quadrature. `orthogonal` and `hyperbolic` are favor's; `anchors` says
+    that slay estimates the square too. `seed` makes the random rows. `sign_reason`: the theorem by
+    which the applied kappa is non-negative, where the ranges do not show it.
+    Constraint (arguments): those of the kind are positive, the others are not given.
+    Example: `#attn.features<kind = favor, count = 256, seed = 7, orthogonal = true>`.
+  }];
+  let parameters = (ins EnumParameter<Attn_FeatureKind>:$kind,
+      DefaultValuedParameter<"int64_t", "0">:$order, DefaultValuedParameter<"int64_t", "0">:$count,
+      DefaultValuedParameter<"int64_t", "0">:$nodes, DefaultValuedParameter<"int64_t", "0">:$seed,
+      DefaultValuedParameter<"bool", "false">:$orthogonal,
+      DefaultValuedParameter<"bool", "false">:$hyperbolic,
+      DefaultValuedParameter<"bool", "false">:$anchors,
+      DefaultValuedParameter<"bool", "false">:$applied,
+      OptionalParameter<"::mlir::StringAttr">:$sign_reason);
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The same, applied.
+    FeaturesAttr asApplied(::llvm::StringRef signReason);
+  }];
 }
 
 def Attn_TargetAttr : Attn_Attr<"Target", "target"> {

@@ -26,7 +26,8 @@ class Attn_AttentionLike<string mnemonic> : Attn_Op<mnemonic, [AttrSizedOperandS
       OptionalAttr<Attn_TermArrayAttr>:$terms,
       UnitAttr:$allow_signed,
       OptionalAttr<Attn_LicenceAttr>:$licence,
-      OptionalAttr<Attn_ScheduleAttr>:$schedule);
+      OptionalAttr<Attn_ScheduleAttr>:$schedule,
+      OptionalAttr<Attn_FeaturesAttr>:$features);
   let regions = (region MaxSizedRegion<1>:$queryMap, MaxSizedRegion<1>:$keyMap,
       MaxSizedRegion<1>:$valueMap, SizedRegion<1>:$kappa, MaxSizedRegion<1>:$mask,
       MaxSizedRegion<1>:$normalizer);

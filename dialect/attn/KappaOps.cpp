@@ -94,6 +94,14 @@ LogicalResult RopeOp::verify() {
   return success();
 }
 
+LogicalResult RandomFeaturesOp::verify() {
+  bool positive = getKind() == RandomKind::Positive ||
+                  getKind() == RandomKind::Stabilised;
+  if (getHyperbolic() && !positive)
+    return emitOpError("is hyperbolic only where it is positive");
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Result lengths
 //===----------------------------------------------------------------------===//
@@ -174,6 +182,18 @@ ATTN_INFER(ConcatOp) {
     total += rowOf(row).getLength();
   }
   inferred.push_back(f32Row(context, known ? total : kDynamic));
+  return success();
+}
+ATTN_INFER(RandomFeaturesOp) {
+  RandomFeaturesOpAdaptor op(operands, attributes, properties, regions);
+  // While it is parsed, the attribute is in the dictionary only.
+  bool twice = op.getHyperbolic() ||
+               (attributes && attributes.contains("hyperbolic")) ||
+               op.getKind() == RandomKind::Trigonometric;
+  auto count = static_cast<int64_t>(op.getCount());
+  if (count > kMaxLength)
+    return emitOptionalError(location, "there are too many features");
+  inferred.push_back(f32Row(context, twice ? 2 * count : count));
   return success();
 }
 ATTN_INFER(OuterOp) {

@@ -160,6 +160,29 @@ def Attn_ChannelsOp : Attn_RowOp<"channels"> {
   let results = (outs Attn_RowType:$result);
   let assemblyFormat = "$values attr-dict";
 }
+def Attn_RandomFeaturesOp : Attn_RowOp<"random_features"> {
+  let summary = "functions of the products of a row with `count` random rows w_r";
+  let description = [{
+    With u_r = w_r . x:
+    - `positive`: exp(min(u_r - |x|^2/2, 64)); `hyperbolic` adds count channels of -w_r;
+    - `stabilised`: exp(u_r - max_s u_s), the same but for a factor that x alone decides;
+    - `trigonometric`: cos(u_r), then count channels of sin(u_r);
+    - `anchors`: u_r^2.
+
+    The w_r are those of RandomRows.h: normal, or `orthogonal` in blocks with the norms of normal
+    rows; of unit norm for `anchors`. They depend on the attributes and on the length of x alone.
+    E[dot(positive(x), positive(y))] = count exp(x.y) (Choromanski et al. 2021, lemma 1), and for
+    trigonometric count exp(-|x - y|^2/2) (Rahimi and Recht 2007).
+    Constraint (kind): `hyperbolic` is of positive and stabilised features.
+    Example: `%y = attn.random_features positive %x, 256 {seed = 7 : i64} : !attn.row<64xf32>`.
+  }];
+  let arguments = (ins Attn_RandomKindAttr:$kind, Attn_RowType:$row,
+      ConfinedAttr<I64Attr, [IntPositive]>:$count, I64Attr:$seed,
+      DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$orthogonal, UnitAttr:$hyperbolic);
+  let results = (outs Attn_RowType:$result);
+  let assemblyFormat = "$kind $row `,` $count attr-dict `:` qualified(type($row))";
+  let hasVerifier = 1;
+}
 def Attn_YieldOp : Attn_Op<"yield", [Pure, Terminator, ReturnLike]> {
   let summary = "ends a region of this dialect with its values";
   let description = [{ Example: `attn.yield %w : f32`. }];

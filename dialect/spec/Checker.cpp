@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/spec/Checker.h"
+#include "dialect/spec/CheckFeatures.h"
 #include "dialect/spec/Scope.h"
 #include "dialect/spec/Words.h"
 
@@ -118,13 +119,10 @@ void Checker::check(const Statement &statement, size_t number) {
     return checkNormalize(statement, number);
   case Statement::Features:
     once(statement);
-    if (!isFeatureMap(statement.name.text))
-      throw SpecError{"unknown feature map '" + statement.name.text +
-                          "'; there are taylor, favor, rff, slay and maclaurin",
-                      statement.name.place};
-    throw SpecError{"feature maps are not available yet: leave the line out to "
-                    "use the exact kernel",
-                    statement.place};
+    checked.features = checkFeatures(
+        spec, statement,
+        [&](Spec::Id id) { return scope->evaluate(id, number); }, graph());
+    return;
   case Statement::AllowSigned:
     once(statement);
     checked.allowSigned = true;

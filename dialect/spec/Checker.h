@@ -11,6 +11,7 @@
 #include "dialect/spec/Arithmetic.h"
 
 #include <memory>
+#include <optional>
 
 namespace attn {
 
@@ -31,6 +32,14 @@ struct CheckedSpec {
   /// Terms of the denominator, by attn::NormalizerTerm's number.
   std::vector<std::pair<unsigned, NodeId>> terms;
   bool allowSigned = false;
+  /// What `features = ...` asks for, if it stands there.
+  struct Features {
+    unsigned kind = 0; ///< by attn::FeatureKind's number
+    int64_t order = 0, count = 0, nodes = 0, seed = 0;
+    bool orthogonal = false, hyperbolic = false, anchors = false;
+    Spec::Place place; ///< of the name of the map
+  };
+  std::optional<Features> features;
   std::vector<unsigned> results; ///< by attn::Result's number
 
   const Graph &graph() const { return arithmetic->graph; }

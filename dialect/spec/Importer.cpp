@@ -44,6 +44,15 @@ private:
                 const Spec::Parameter *parameter = nullptr);
   void declareArguments();
   AttentionOp buildAttention(Block *entry);
+  FeaturesAttr featuresOf(const CheckedSpec &checked) {
+    if (!checked.features)
+      return {};
+    const CheckedSpec::Features &f = *checked.features;
+    return FeaturesAttr::get(builder.getContext(),
+                             static_cast<FeatureKind>(f.kind), f.order, f.count,
+                             f.nodes, f.seed, f.orthogonal, f.hyperbolic,
+                             f.anchors, /*applied=*/false, StringAttr());
+  }
   void fillRegions(AttentionOp op, Block *entry);
 
   const CheckedSpec &checked;
@@ -134,14 +143,18 @@ AttentionOp FunctionBuilder::buildAttention(Block *entry) {
         NormalizerTermAttr::get(context, static_cast<NormalizerTerm>(term)));
   auto args = entry->getArguments();
   size_t lengths = 3 + spec.parameters.size();
+  Location loc = locationOf(file, spec.name.place);
+  if (checked.features) // whoever refuses them points at them
+    loc = FusedLoc::get(context,
+                        {loc, locationOf(file, checked.features->place)});
   return AttentionOp::create(
-      builder, locationOf(file, spec.name.place), args[0], args[1], args[2],
+      builder, loc, args[0], args[1], args[2],
       args[lengths], args[lengths + 1], args[lengths + 2],
       args.drop_front(lengths + 3), /*state=*/Value(),
       builder.getArrayAttr(results),
       checked.normalizeByMass ? Normalize::Mass : Normalize::None,
       terms.empty() ? ArrayAttr() : builder.getArrayAttr(terms),
-      checked.allowSigned, LicenceAttr(), ScheduleAttr());
+      checked.allowSigned, LicenceAttr(), ScheduleAttr(), featuresOf(checked));
 }
 
 void FunctionBuilder::fillRegions(AttentionOp op, Block *entry) {

@@ -100,11 +100,6 @@ const std::vector<std::string_view> &attn::valueWords() {
   return words;
 }
 
-bool attn::isFeatureMap(std::string_view word) {
-  return word == "taylor" || word == "favor" || word == "rff" ||
-         word == "slay" || word == "maclaurin";
-}
-
 /// Edit distance, given up above `limit`.
 static size_t distance(std::string_view a, std::string_view b, size_t limit) {
   if (a.size() > b.size() + limit || b.size() > a.size() + limit)

@@ -20,7 +20,6 @@ const char *reservedMeaning(std::string_view word);
 bool isBuiltinFunction(std::string_view word);
 /// All reserved words that stand for a value or a function.
 const std::vector<std::string_view> &valueWords();
-bool isFeatureMap(std::string_view word);
 
 /// The candidate that `word` was likely meant to be, as "; did you mean 'x'?",
 /// or nothing.

@@ -51,7 +51,7 @@ static double rowDegree(Value row, int depth) {
   Operation *op = row.getDefiningOp();
   auto in = [&](unsigned n) { return rowDegree(op->getOperand(n), depth - 1); };
   return llvm::TypeSwitch<Operation *, double>(op)
-      .Case([](ParamRowOp) { return 0; })
+      .Case<ParamRowOp, RandomFeaturesOp>([](auto) { return 0; })
       .Case([](UnitOp) { return 0; })
       .Case([&](PowerOp op) { return op.getDegree() * in(0); })
       .Case([&](OuterOp) { return in(0) + in(1); })

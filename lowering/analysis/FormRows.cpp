@@ -10,6 +10,7 @@
 #include "lowering/analysis/Declarations.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace attn;
@@ -159,6 +160,12 @@ ScaledRow NormalForm::computeRow(Operation *op) {
         if (!isOne(factor))
           row.origin = {};
         return ScaledRow{factor, made(FormRow::Outer).row};
+      })
+      .Case([&](RandomFeaturesOp random) {
+        // One map if all attributes are equal.
+        llvm::raw_string_ostream(row.tag) << random->getAttrDictionary();
+        row.rows = {materialise(operand(0))};
+        return made(FormRow::Random);
       })
       .Default([&](Operation *) {
         row.tag = pointer(row.origin);

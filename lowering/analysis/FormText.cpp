@@ -58,6 +58,8 @@ std::string NormalForm::rowText(RowId id, int depth) {
     return "...";
   if (row.kind == FormRow::Scaled)
     return text(row.args[0], depth - 1) + "*" + rowText(row.rows[0], depth - 1);
+  if (row.kind == FormRow::Random)
+    return "phi(" + rowText(row.rows[0], depth - 1) + ")";
   if (row.kind == FormRow::Unit)
     return "unit(" + rowText(row.rows[0], depth - 1) + ")";
   if (row.kind == FormRow::Map && row.rows.size() == 1) {

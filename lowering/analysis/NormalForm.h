@@ -66,6 +66,7 @@ struct FormRow {
     Power,
     Concat,
     Outer,
+    Random,
     Opaque
   };
   Kind kind = Opaque;

@@ -7,6 +7,7 @@
 
 #include "lowering/analysis/PointEvaluator.h"
 
+#include "dialect/attn/RandomRows.h"
 #include "lowering/analysis/Declarations.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -305,6 +306,10 @@ int attn::affordableTries(AttentionOp op) {
     for (Value result : inner->getResults())
       if (isa<RowType>(result.getType()))
         fits &= lengthOf(result) <= longest;
+    if (auto random = dyn_cast<RandomFeaturesOp>(inner))
+      fits &= std::max<int64_t>(lengthOf(random.getRow()), 1) *
+                  static_cast<int64_t>(random.getCount()) <=
+              entries;
     if (auto project = dyn_cast<ProjectOp>(inner))
       if (lengthOf(project.getRow()) > 0 && lengthOf(project.getResult()) > 0)
         fits &= lengthOf(project.getRow()) * lengthOf(project.getResult()) <=
@@ -425,6 +430,10 @@ PointEvaluator::Row PointEvaluator::computeRow(Operation *op) {
           result.insert(result.end(), part.begin(), part.end());
         }
         return result;
+      })
+      .Case([&](RandomFeaturesOp random) {
+        Row x = in(0);
+        return randomFeatures(random, x.data(), static_cast<int64_t>(x.size()));
       })
       .Case([&](OuterOp) {
         Row a = in(0), b = in(1), result;

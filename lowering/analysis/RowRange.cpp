@@ -8,9 +8,11 @@
 #include "lowering/analysis/Declarations.h"
 #include "lowering/analysis/ValueRange.h"
 
+#include "dialect/attn/RandomRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace attn;
@@ -131,6 +133,21 @@ RowRange ValueRangeAnalysis::computeRow(Value value) {
                     result.sqnorm + next.sqnorm};
         }
         return result;
+      })
+      .Case([&](RandomFeaturesOp random) {
+        double most = static_cast<double>(random.getCount());
+        switch (random.getKind()) {
+        case RandomKind::Positive:
+          return byCoordinate(
+              {0, std::exp(kLargestFeatureExponent + 1), true, false}, type);
+        case RandomKind::Stabilised:
+          return byCoordinate({0, 1, true, false}, type);
+        case RandomKind::Trigonometric:
+          return RowRange{Interval::closed(-1, 1), Interval::closed(0, most)};
+        case RandomKind::Anchors:
+          break;
+        }
+        return byCoordinate(Interval::atLeast(0), type);
       })
       .Case([&](OuterOp) {
         RowRange a = in(0), b = in(1);

@@ -192,6 +192,12 @@ SignVerdict attn::decideSign(AttentionOp op, ValueRangeAnalysis &ranges) {
         (definition ? ruleFor(definition, ranges) : std::string("constant")) +
             ": kappa in " + range.str() + assumptionsOf(kappa),
         {}};
+  // What a pass has made of kappa it may know a theorem about.
+  if (FeaturesAttr features = op.getFeaturesAttr())
+    if (features.getApplied() && features.getSignReason())
+      return {Verdict::Yes,
+              features.getSignReason().str() + assumptionsOf(kappa),
+              {}};
   Value culprit = findCulprit(kappa, ranges);
   if (std::string found = findCounterexample(op, culprit); !found.empty())
     return {Verdict::No, found, culprit};

@@ -11,7 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/attn/RandomRows.h"
 #include "lowering/cpu/CpuEmitter.h"
+#include "lowering/cpu/CpuRandomRows.h"
 
 #include <cmath>
 
@@ -58,6 +60,10 @@ private:
   void emitRope(RopeOp rope);
   void emitPower(PowerOp power);
   void emitProject(ProjectOp project);
+  void emitRandom(RandomFeaturesOp random);
+  /// memory[c] = sum_r row[r] matrix[leading, r, c], c < m.
+  void multiply(Value row, Value matrix, ValueRange leading, int64_t m,
+                Value memory);
 
   CpuEmitter &e;
   tile::RowsOp op;
@@ -282,12 +288,19 @@ void RowEmitter::emitPower(PowerOp power) {
 }
 
 void RowEmitter::emitProject(ProjectOp project) {
-  int64_t n = length(project.getRow()), m = length(project.getResult());
+  int64_t m = length(project.getResult());
   Value memory = buffer(m);
   Value matrix = e.scalars.lookupOrDefault(project.getMatrix());
   Values leading;
   for (Value i : project.getIndices())
     leading.push_back(e.scalars.lookupOrDefault(i));
+  multiply(project.getRow(), matrix, leading, m, memory);
+  buffers[project.getResult()] = memory;
+}
+
+void RowEmitter::multiply(Value row, Value matrix, ValueRange leading,
+                          int64_t m, Value memory) {
+  int64_t n = length(row);
   // Blocks of columns share the loads of the row.
   auto columns = [&](Value c0, int64_t count) {
     Values sums = e.loop(
@@ -295,7 +308,7 @@ void RowEmitter::emitProject(ProjectOp project) {
         [&](Value r, ValueRange carried) {
           Values left, next;
           for (int64_t v = 0; v < vectors(); ++v)
-            left.push_back(element(project.getRow(), r, v));
+            left.push_back(element(row, r, v));
           for (int64_t u = 0; u < count; ++u) {
             Values at(leading);
             at.append({r, e.add(c0, u)});
@@ -315,7 +328,72 @@ void RowEmitter::emitProject(ProjectOp project) {
            [&](Value c0) { columns(c0, width); });
   if (m > whole)
     columns(e.index(whole), m - whole);
-  buffers[project.getResult()] = memory;
+}
+
+/// The products first, the functions of them in place.
+void RowEmitter::emitRandom(RandomFeaturesOp random) {
+  int64_t n = length(random.getRow());
+  auto count = static_cast<int64_t>(random.getCount());
+  Value memory = buffer(length(random.getResult()));
+  multiply(random.getRow(), randomMatrix(e.b, e.entry, random, n), {}, count,
+           memory);
+  auto loadAt = [&](Value r, int64_t v) {
+    return e.loadVector(memory, {r, e.index(v * e.level.lanes)});
+  };
+  auto minus = [&](Value x) -> Value { return e.make<arith::NegFOp>(x); };
+  RandomKind kind = random.getKind();
+  bool hyperbolic = random.getHyperbolic();
+  for (int64_t v = 0; v < vectors(); ++v) {
+    Value shift; // subtracted from the exponent
+    if (kind == RandomKind::Positive)
+      shift = e.make<arith::MulFOp>(
+          sum(n, v,
+              [&](Value d, Value acc) {
+                Value x = element(random.getRow(), d, v);
+                return e.fma(x, x, acc);
+              }),
+          e.dense(0.5));
+    else if (kind == RandomKind::Stabilised)
+      shift =
+          e.loop(e.index(0), e.index(count), 1, e.dense(-INFINITY),
+                 [&](Value r, ValueRange carried) -> Values {
+                   Value u = loadAt(r, v);
+                   if (hyperbolic)
+                     u = e.make<math::AbsFOp>(u);
+                   Value greater = e.make<arith::CmpFOp>(
+                       arith::CmpFPredicate::OGT, u, carried[0]);
+                   return {e.make<arith::SelectOp>(greater, u, carried[0])};
+                 })[0];
+    auto exponential = [&](Value u) -> Value {
+      Value exponent = e.make<arith::SubFOp>(u, shift);
+      if (kind == RandomKind::Positive)
+        exponent = e.make<arith::MinimumFOp>(exponent,
+                                             e.dense(kLargestFeatureExponent));
+      return e.make<math::ExpOp>(exponent);
+    };
+    e.loop(e.index(0), e.index(count), 1, [&](Value r) {
+      Value u = loadAt(r, v), first, second;
+      switch (kind) {
+      case RandomKind::Positive:
+      case RandomKind::Stabilised:
+        first = exponential(u);
+        if (hyperbolic)
+          second = exponential(minus(u));
+        break;
+      case RandomKind::Trigonometric:
+        first = e.make<math::CosOp>(u);
+        second = e.make<math::SinOp>(u);
+        break;
+      case RandomKind::Anchors:
+        first = e.make<arith::MulFOp>(u, u);
+        break;
+      }
+      setElement(memory, r, v, first);
+      if (second)
+        setElement(memory, e.add(r, count), v, second);
+    });
+  }
+  buffers[random.getResult()] = memory;
 }
 
 LogicalResult RowEmitter::emit(Operation &nested) {
@@ -360,6 +438,8 @@ LogicalResult RowEmitter::emit(Operation &nested) {
     return emitPower(power), success();
   if (auto project = dyn_cast<ProjectOp>(nested))
     return emitProject(project), success();
+  if (auto random = dyn_cast<RandomFeaturesOp>(nested))
+    return emitRandom(random), success();
   if (auto concat = dyn_cast<ConcatOp>(nested)) {
     Value memory = buffer(length(result));
     int64_t start = 0;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/Flatten.h"
+#include "dialect/attn/RandomRows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -338,6 +339,14 @@ LogicalResult Flattener::flattenOp(Operation *op,
             made.handler = concatRows;
             for (Value row : concat.getRows())
               length += lengthOf(row);
+            return success();
+          })
+          .Case<RandomFeaturesOp>([&](RandomFeaturesOp random) {
+            made.handler = randomRow;
+            made.rows = randomRowsOf(random, lengthOf(random.getRow()));
+            made.number = 2 * static_cast<int64_t>(random.getKind()) +
+                          random.getHyperbolic();
+            length = random.getResult().getType().getLength();
             return success();
           })
           .Case<OuterOp>([&](OuterOp outer) {

@@ -42,6 +42,9 @@ void outerRow(Machine &machine, const Instruction &i);
 void ropeRow(Machine &machine, const Instruction &i);
 /// `indices` are the multisets, `number` their size, `weights` their weights.
 void powerRow(Machine &machine, const Instruction &i);
+/// `rows` are the random rows, `number` is the kind, times two, and one more
+/// where the features are hyperbolic.
+void randomRow(Machine &machine, const Instruction &i);
 /// `args` are the rows, then the real registers of the body's arguments, then
 /// the register of its yield.
 void mapRows(Machine &machine, const Instruction &i);

@@ -17,6 +17,7 @@
 #include "runtime/reference/Elements.h"
 #include "runtime/reference/Scaled.h"
 #include <array>
+#include <memory>
 
 namespace attn::reference {
 
@@ -74,6 +75,7 @@ struct Instruction {
   std::vector<double> weights;   ///< frequencies, multinomial weights
   std::vector<int32_t> indices;  ///< multisets of coordinates
   std::vector<Instruction> body; ///< of attn.map, with its arguments in `args`
+  std::shared_ptr<const std::vector<float>> rows; ///< random rows
 };
 
 /// Moves a result by up to half a unit in the last place of f32.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/attn/RandomRows.h"
 #include "runtime/reference/Instructions.h"
 #include <optional>
 
@@ -163,6 +164,13 @@ void powerRow(Machine &m, const Instruction &i) {
       product *= x[*multiset++];
     *y++ = product;
   }
+}
+
+void randomRow(Machine &m, const Instruction &i) {
+  int64_t length = m.lengths[i.args[0]];
+  randomFeatures(static_cast<RandomKind>(i.number / 2), i.number % 2 != 0,
+                 i.rows->data(), static_cast<int64_t>(i.rows->size()) / length,
+                 m.rows[i.args[0]], length, m.rows[i.result]);
 }
 
 void mapRows(Machine &m, const Instruction &i) {

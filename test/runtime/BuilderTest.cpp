@@ -79,6 +79,10 @@ TEST(BuilderTest, KernelsOfRows) {
                       .normalize(mass().delta(1e-9))
                       .returns({"o", "mass"});
                 }));
+  expectExample(attention("performer", {}, [](Row q, Row k) {
+    return Kappa(exp(dot(q, k) / sqrt(dim)))
+        .features(Features::favor(256).seed(7));
+  }));
   expectExample(attention("elu1", {}, [](Row q, Row k) {
     auto phi = [](Row x) { return elu(x) + 1; };
     return Kappa(dot(phi(q), phi(k))).mask(causal).returns({"o", "mass"});
@@ -135,6 +139,25 @@ TEST(BuilderTest, KernelsOfPositions) {
                                 .mask((causal || j < n) && doc[i] == doc[j])
                                 .returns({"o", "lse"});
                           }));
+}
+
+TEST(BuilderTest, FeatureMaps) {
+  auto lineOf = [](const Features &map) {
+    Attention a("f");
+    a.kappa = exp(dot(a.q, a.k));
+    a.features(map);
+    std::string text = toText(a);
+    size_t start = text.find("features = ");
+    return text.substr(start, text.find('\n', start) - start);
+  };
+  EXPECT_EQ(lineOf(Features::taylor(4)), "features = taylor(order = 4)");
+  EXPECT_EQ(lineOf(Features::favor(32).orthogonal(false).hyperbolic().seed(-3)),
+            "features = favor(m = 32, orthogonal = 0, hyperbolic = 1, seed = "
+            "-3)");
+  EXPECT_EQ(lineOf(Features::rff(8)), "features = rff(m = 8)");
+  EXPECT_EQ(lineOf(Features::slay(3, 8).anchors()),
+            "features = slay(nodes = 3, features = 8, poly = anchors)");
+  EXPECT_EQ(lineOf(Features::maclaurin()), "features = maclaurin(order = 4)");
 }
 
 TEST(BuilderTest, RolesAndNames) {

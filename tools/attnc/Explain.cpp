@@ -156,6 +156,7 @@ static int run(const ExplainOptions &given) {
       shape.Dv = lengthOr(op.getMappedRow(2), shape.Dv);
     });
     Explanation explanation = compilation.explain(sizes);
+    addApproximation(facts, explanation);
     addProofs(facts, explanation);
     bool max =
         explanation.proofs.of(Property::NeedsMax).verdict == Verdict::Yes;

@@ -106,6 +106,44 @@ static void addFeatures(Facts &facts, const KernelProofs &proofs) {
   facts.addText("features", lines);
 }
 
+void attn::addApproximation(Facts &facts, const Explanation &explanation) {
+  if (!explanation.features) {
+    facts.addJson("approximation", "null");
+    return;
+  }
+  const FeatureReport &report = *explanation.features;
+  std::vector<std::string> lines = {report.asked};
+  addWrapped(lines, report.formula, "kappa becomes ");
+  addWrapped(lines, report.source, "- ");
+  if (report.channels > 0)
+    lines.push_back(fmt::format("- {:.0f} channels", report.channels));
+  addWrapped(lines,
+             (std::isnan(report.error)
+                  ? std::string("expected relative error of kappa: ")
+                  : fmt::format("expected relative error of kappa {:.3g}: ",
+                                report.error)) +
+                 report.condition,
+             "- ");
+  if (!report.warning.empty())
+    addWrapped(lines, report.warning, "- warning: ");
+  lines.push_back("- what follows is proven of the approximation");
+  auto number = [](double x, bool known) {
+    return known && std::isfinite(x) ? fmt::format("{:.15g}", x)
+                                     : std::string("null");
+  };
+  facts.add(
+      "approximation", lines,
+      fmt::format("{{\"features\": {}, \"formula\": {}, \"source\": {}, "
+                  "\"channels\": {}, \"expected_relative_error\": {}, "
+                  "\"condition\": {}, \"warning\": {}}}",
+                  quoteJson(report.asked), quoteJson(report.formula),
+                  quoteJson(report.source),
+                  number(report.channels, report.channels > 0),
+                  number(report.error, true), quoteJson(report.condition),
+                  report.warning.empty() ? "null"
+                                         : quoteJson(report.warning)));
+}
+
 void attn::addProofs(Facts &facts, const Explanation &explanation) {
   const KernelProofs &proofs = explanation.proofs;
   std::string conditions, reasons;

@@ -18,6 +18,9 @@ namespace attn {
 /// Appends the lines of a text.
 void addLines(std::vector<std::string> &lines, const std::string &text,
               const char *indent = "");
+/// What stands in for kappa where features were asked for, and how good that
+/// is.
+void addApproximation(Facts &facts, const runtime::Explanation &explanation);
 
 /// Every property with its verdict, derivation and condition; the feature map;
 /// the masks under which the linear order is legal.

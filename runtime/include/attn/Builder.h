@@ -650,6 +650,59 @@ private:
 };
 inline Normalizer mass() { return Normalizer(true); }
 
+//===----------------------------------------------------------------------===//
+// Features
+//===----------------------------------------------------------------------===//
+
+/// A feature map that stands in for the kernel; what it estimates, and how
+/// well, `attnc explain` says.
+class Features {
+public:
+  /// exp by its series to that order.
+  static Features taylor(int64_t order = 2) {
+    return Features("taylor").with("order", order);
+  }
+  /// exp by m positive random features (Performers).
+  static Features favor(int64_t m = 256) {
+    return Features("favor").with("m", m);
+  }
+  /// A Gaussian by m random frequencies.
+  static Features rff(int64_t m = 256) { return Features("rff").with("m", m); }
+  /// The spherical Yat by quadrature and positive random features.
+  static Features slay(int64_t nodes = 2, int64_t features = 16) {
+    return Features("slay").with("nodes", nodes).with("features", features);
+  }
+  /// The spherical Yat by its series in the dot.
+  static Features maclaurin(int64_t order = 4) {
+    return Features("maclaurin").with("order", order);
+  }
+  Features seed(int64_t seed) const { return with("seed", seed); }
+  /// favor: orthogonal rows, or not; they are unless this says otherwise.
+  Features orthogonal(bool yes) const { return with("orthogonal", yes); }
+  /// favor: every row with its negative.
+  Features hyperbolic(bool yes = true) const {
+    return with("hyperbolic", yes);
+  }
+  /// slay: the square is estimated too.
+  Features anchors() const {
+    Features result = *this;
+    result.words.emplace_back("poly", "anchors");
+    return result;
+  }
+
+private:
+  friend class Attention;
+  explicit Features(const char *name) : name(name) {}
+  Features with(const char *argument, int64_t value) const {
+    Features result = *this;
+    result.numbers.emplace_back(argument, value);
+    return result;
+  }
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> numbers;
+  std::vector<std::pair<std::string, std::string>> words;
+};
+
 /// A kernel with what surrounds it: what a lambda of `attention` may return.
 class Kappa {
 public:
@@ -662,6 +715,11 @@ public:
   }
   Kappa &normalize(const Normalizer &by) {
     normalizer = std::make_shared<const Normalizer>(by);
+    return *this;
+  }
+  /// What stands in for the kernel.
+  Kappa &features(const Features &map) {
+    approximation = std::make_shared<const Features>(map);
     return *this;
   }
   /// Accepts a denominator that may cross zero.
@@ -681,6 +739,7 @@ private:
   Real value;
   std::shared_ptr<const Bool> visible;
   std::shared_ptr<const Normalizer> normalizer;
+  std::shared_ptr<const Features> approximation;
   bool isSigned = false;
   std::vector<std::string> results;
 };
@@ -750,6 +809,7 @@ public:
   Once<Bool> mask;
 
   void normalize(const Normalizer &by);
+  void features(const Features &map);
   /// Accepts a denominator that may cross zero.
   void allowSigned();
   void returns(const std::vector<std::string> &names);

@@ -143,3 +143,31 @@ func.func @concat_channels(%a: !attn.row<1099511627776xf32>) {
   %s = attn.concat %a, %a : !attn.row<1099511627776xf32>, !attn.row<1099511627776xf32>
   return
 }
+
+// -----
+
+func.func @random_kind(%a: !attn.row<8xf32>) {
+  // expected-error@+1 {{is hyperbolic only where it is positive}}
+  %s = attn.random_features anchors %a, 4 {seed = 1 : i64, hyperbolic} : !attn.row<8xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{favor features have a positive 'count'}}
+func.func @features_count() attributes {a = #attn.features<kind = favor>}
+
+// -----
+
+// expected-error@+1 {{taylor features have no 'nodes'}}
+func.func @features_nodes() attributes {a = #attn.features<kind = taylor, order = 2, nodes = 3>}
+
+// -----
+
+// expected-error@+1 {{'orthogonal' and 'hyperbolic' are of favor features}}
+func.func @features_orthogonal() attributes {a = #attn.features<kind = rff, count = 2, orthogonal = true>}
+
+// -----
+
+// expected-error@+1 {{'anchors' is of slay features}}
+func.func @features_anchors() attributes {a = #attn.features<kind = rff, count = 2, anchors = true>}

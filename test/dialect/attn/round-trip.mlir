@@ -72,6 +72,22 @@ func.func @attention(%q: memref<?x?x?x8xf32>, %n: memref<?xi64>, %o: memref<?x?x
   return
 }
 
+// CHECK-LABEL: func.func @features
+// CHECK: features = #attn.features<kind = favor, count = 256, seed = 7, orthogonal = true>
+// CHECK: attn.random_features positive %{{.*}}, 16 {hyperbolic, orthogonal, seed = 7 : i64} : !attn.row<8xf32>
+// CHECK: attn.random_features trigonometric %{{.*}}, 16 {seed = -1 : i64, stream = 2 : i64} : !attn.row<8xf32>
+// CHECK: attn.dot {{.*}} : !attn.row<32xf32>, !attn.row<32xf32>
+func.func @features(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
+  attn.attention ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass> attributes {features = #attn.features<kind = favor, count = 256, seed = 7, orthogonal = true>} kappa {
+  ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
+    %x = attn.random_features positive %a, 16 {seed = 7 : i64, orthogonal, hyperbolic} : !attn.row<8xf32>
+    %y = attn.random_features trigonometric %b, 16 {seed = -1 : i64, stream = 2 : i64} : !attn.row<8xf32>
+    %s = attn.dot %x, %y : !attn.row<32xf32>, !attn.row<32xf32>
+    attn.yield %s : f32
+  }
+  return
+}
+
 // CHECK-LABEL: func.func @decided
 // CHECK: attn.quadratic {{.*}} attributes {licence = #attn.licence<nonnegative = yes, sign_reason = "exp", gauge = max>, schedule = #attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>} kappa
 // CHECK: attn.linear {{.*}} state(%{{.*}} : memref<?x?x?x8xf32>) {{.*}} attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = whole, rank = 8>, schedule = #attn.schedule<order = linear, tile_q = 64, tile_k = 64, pair_cost = 16, row_cost = 72>} key {

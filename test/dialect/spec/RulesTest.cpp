@@ -482,14 +482,42 @@ TEST(Rules, NormaliserAndResults) {
        "unknown result 'mess'; did you mean 'mass'?; there are o, mass, lse, "
        "max, argmax, entropy and weights"});
   expectError({with("return o, @o"), "'o' is returned twice; keep one"});
-  expectError(
-      {with("@features = favor(m = 256)"),
-       "feature maps are not available yet: leave the line out to use the "
-       "exact kernel"});
+}
+
+TEST(Rules, Features) {
   expectError(
       {with("features = @flavor(m = 256)"),
-       "unknown feature map 'flavor'; there are taylor, favor, rff, slay and "
-       "maclaurin"});
+       "unknown feature map 'flavor'; did you mean 'favor'?; there are taylor, "
+       "favor, rff, slay and maclaurin"});
+  expectError({with("features = favor(m = @0)"),
+               "'m' is the number of random rows, from 1 to 65536; write 256, "
+               "say"});
+  expectError({with("features = favor(@n = 3)"),
+               "'favor' has no argument 'n'; it takes m, orthogonal, seed and "
+               "hyperbolic"});
+  expectError({with("features = favor(3, @m = 3)"),
+               "'m' is given twice; keep one"});
+  expectError({with("features = rff(seed = 1, @seed = 1)"),
+               "'seed' is given twice; keep one"});
+  for (const char *value : {"@dim", "@2.5", "@nk"})
+    expectError({with(std::string("features = favor(m = ") + value + ")"),
+                 "'m' is the number of random rows, an integer that is known "
+                 "when the kernel is compiled; write a number"});
+  expectError({with("features = favor(orthogonal = @2)"),
+               "'orthogonal' is a flag; write 0 or 1"});
+  expectError({with("features = slay(poly = @1)"),
+               "'poly' is 'exact', all products of two coordinates, or "
+               "'anchors', as many random estimates as there are features"});
+  expectError({with("features = slay(nodes = @33)"),
+               "'nodes' is the number of quadrature nodes, from 1 to 32; write "
+               "2, say"});
+  expectError({with("features = taylor(2, @3)"),
+               "'taylor' takes order, and no more"});
+  expectError({with("features = maclaurin(order = @0)"),
+               "'order' is the degree of the polynomial, from 1 to 16; write "
+               "4, say"});
+  expectError({with("features = taylor()\n@features = taylor()"),
+               "'features' is given twice; keep one"});
 }
 
 TEST(Rules, Expansion) {

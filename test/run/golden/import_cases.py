@@ -5,7 +5,8 @@
 
 ORACLE_FOLDER has oracle.py and cases/ (manifest.json, one .npz a case). What the
 language can say is written as a spec with its arguments, the expected arrays and
-the pass rule; what it cannot is listed. extra_cases.py adds cases of its own.
+the pass rule; what it cannot is listed. extra_cases.py adds cases of its own,
+feature_cases.py those of features that are asked for.
 """
 import json
 import math
@@ -15,6 +16,7 @@ import sys
 import numpy as np
 
 import extra_cases
+import feature_cases
 from pack import Pack
 
 LOG2 = math.log(2)
@@ -309,6 +311,7 @@ def main():
     importer.run()
     imported = len(pack.cases)
     extra_cases.add(pack)
+    feature_cases.add(importer)
     pack.write(sys.argv[2])
     for ident, why in importer.left_out:
         print(f'left out: {ident}: {why}')
