@@ -54,6 +54,9 @@ private:
   };
   llvm::FailureOr<Weights> enterTile(mlir::Value j0, Visibility visible);
   mlir::Value pairWeights(const Weights &w, mlir::Value gauge);
+  mlir::Value shares(const Weights &w, mlir::Value shift,
+                     mlir::Value denominator, mlir::Value empty);
+  mlir::Value absoluteWeights(const Weights &w);
 
   QuadraticOp op;
   TileBuilder b;

@@ -25,6 +25,44 @@ LogicalResult QuadraticEmitter::finish(const State &state) {
   return success();
 }
 
+/// kappa of a tile over the denominator, both in units of 2^m.
+Value QuadraticEmitter::shares(const Weights &w, Value shift, Value denominator,
+                               Value empty) {
+  Value p = pairWeights(w, shift);
+  if (!p)
+    return p;
+  return b.map(perPair, {p, denominator, empty}, [&](ValueRange x) {
+    return b.select(x[2], b.real(0), b.div(x[0], x[1]));
+  });
+}
+
+/// kappa of a tile itself, which needs no common unit: what f32 does not hold
+/// is infinite or 0. Rows past a given query length weigh nothing.
+Value QuadraticEmitter::absoluteWeights(const Weights &w) {
+  auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
+  SmallVector<Value> roots(yield.getValues()), extra{b.iota(q0, perQueryInt)};
+  if (gauge) {
+    roots.erase(roots.begin()); // as a tile that is masked already
+    extra.push_back(w.exponent);
+    if (unitFactor)
+      roots.clear();
+  }
+  Value kappaOfPairs = kappa->mapPairs(
+      roots, extra, b.getF32Type(), [&](ValueRange factor, ValueRange x) {
+        Value past = b.cmp(CmpIPredicate::sge, x[0], at.nq);
+        Value value = factor.empty() ? b.real(1) : factor[0];
+        if (gauge) { // in two halves; 0 stays 0 where 2^e is infinite
+          Value half = b.exp2(b.mul(x[1], b.real(0.5)));
+          Value none = b.cmp(CmpFPredicate::OEQ, value, b.real(0));
+          value = b.select(none, value, b.mul(b.mul(value, half), half));
+        }
+        return b.select(past, b.real(0), value);
+      });
+  if (!kappaOfPairs)
+    return kappaOfPairs;
+  return b.make<tile::MaskOp>(perPair, kappaOfPairs, w.edge, w.keep, b.real(0));
+}
+
 /// A second pass over the keys, once the mass is known.
 LogicalResult QuadraticEmitter::storeWeights(const State &state,
                                              Value denominator, Value empty) {
@@ -43,34 +81,16 @@ LogicalResult QuadraticEmitter::storeWeights(const State &state,
                             nested.getInsertionPoint());
         Value end = b.min(b.add(j0, b.index(tileK)), keyExtent);
         FailureOr<Weights> w = enterTile(j0, visibility(j0, end));
-        Value p = failed(w) ? Value() : pairWeights(*w, shift);
-        if (!p) {
-          failedInside = true;
-        } else {
-          Value weights;
-          if (op.getNormalize() == Normalize::Mass) {
-            weights =
-                b.map(perPair, {p, denominator, empty}, [&](ValueRange x) {
-                  return b.select(x[2], b.real(0), b.div(x[0], x[1]));
-                });
-          } else { // rows past a given query length weigh nothing
-            SmallVector<Value> inputs{p, b.iota(q0, perQueryInt)};
-            if (gauge)
-              inputs.push_back(shift);
-            weights = b.map(perPair, inputs, [&](ValueRange x) {
-              Value none = b.cmp(CmpIPredicate::sge, x[1], at.nq);
-              if (!gauge)
-                return b.select(none, b.real(0), x[0]);
-              // 0 stays 0, also where 2^m is infinite.
-              none = b.either(none, b.cmp(CmpFPredicate::OEQ, x[0], b.real(0)));
-              Value half = b.exp2(b.mul(x[2], b.real(0.5)));
-              return b.select(none, b.real(0), b.mul(b.mul(x[0], half), half));
-            });
-          }
+        Value weights;
+        if (succeeded(w))
+          weights = op.getNormalize() == Normalize::Mass
+                        ? shares(*w, shift, denominator, empty)
+                        : absoluteWeights(*w);
+        failedInside |= !weights;
+        if (weights)
           b.make<tile::StoreOp>(weights, op.getOutput(Result::Weights),
                                 ValueRange{at.batch, at.head, q0, j0},
                                 queryExtent);
-        }
         b.make<scf::YieldOp>();
       });
   return failure(failedInside);
