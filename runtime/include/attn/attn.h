@@ -91,8 +91,8 @@ struct Options {
   /// attnc in XDG_CACHE_HOME or ~/.cache; "off", or ATTN_CACHE=off there: none.
   std::string cache = {};
   /// The order of the sums: "quadratic", weights first; "linear", sums over
-  /// keys first, an error where that is not proven to be right; empty: whichever
-  /// is less work for the lengths of a sequence.
+  /// keys first, an error where that is not proven to be right; empty:
+  /// whichever is less work for the lengths of a sequence.
   std::string schedule = {};
 };
 
