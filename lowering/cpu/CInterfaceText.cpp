@@ -219,10 +219,9 @@ std::string CInterface::statusText(int field, CError error) const {
 std::string CInterface::workspaceText() const {
   std::string text;
   for (const CWorkspace &w : workspaces)
-    text +=
-        (text.empty() ? "" : " + ") +
-        formatv("B * {0} * {1} * {2}", w.perQueryHead ? "Hq" : "Hk",
-                w.rows ? std::to_string(w.rows) : "Nk", 4 * w.row)
-            .str();
+    text += (text.empty() ? "" : " + ") +
+            formatv("B * {0} * {1} * {2}", w.perQueryHead ? "Hq" : "Hk",
+                    w.rows ? std::to_string(w.rows) : "Nk", 4 * w.row)
+                .str();
   return text;
 }

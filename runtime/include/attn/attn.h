@@ -98,8 +98,8 @@ struct Options {
   /// infinity.
   bool fastMath = false;
   /// The order of the sums: "quadratic", weights first; "linear", sums over
-  /// keys first, an error where that is not proven to be right; empty: whichever
-  /// is less work for the lengths of a sequence.
+  /// keys first, an error where that is not proven to be right; empty:
+  /// whichever is less work for the lengths of a sequence.
   std::string schedule = {};
 };
 

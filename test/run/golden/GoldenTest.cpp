@@ -61,8 +61,9 @@ TEST_P(Linear, AgreesOrIsRefused) {
   Options options = onTarget("cpu");
   options.schedule = "linear";
   std::string result = check(suite(), GetParam(), options);
-  if (result.find("the linear order is not licensed") == std::string::npos)
+  if (result.find("the linear order is not licensed") == std::string::npos) {
     EXPECT_EQ(result, "");
+  }
 }
 
 /// The cases over masks and lengths once more, on inputs that are not packed.

@@ -47,13 +47,19 @@ struct Call {
   int threads = 1;
   std::vector<Argument> arguments;
 
+  /// Compiled once for all calls.
   Kernel compile() const {
+    static std::map<std::string, Kernel> known;
+    std::string key = schedule + "|" + target + "|" + level + "|" +
+                      std::to_string(threads) + "|" + text;
+    if (auto found = known.find(key); found != known.end())
+      return found->second;
     Options options;
     options.target = target;
     options.schedule = schedule;
     options.level = level;
     options.threads = threads;
-    return Compiler(options).compile(text);
+    return known.emplace(key, Compiler(options).compile(text)).first->second;
   }
   std::map<std::string, std::vector<float>> results() const {
     Kernel kernel = compile();

@@ -57,7 +57,8 @@ const Kappa kappas[] = {
      "phi(x) = relu(x) + 1; kappa = dot(phi(q), phi(k)) * (1 + dot(q, k)^2)"},
     {"per_head", "c[head] >= 0",
      "phi(x) = relu(c * x) + 0.5; kappa = dot(phi(q), phi(k))"},
-    {"norms", "", "kappa = dot(q, k)^2 / ((1 + dot(q, q)) * (1 + dot(k, k)))"},
+    {"norms", "",
+     "kappa = dot(q, k)^2 * (1 / (1 + dot(q, q))) * (1 / (1 + dot(k, k)))"},
     {"rope", "", "q = rope(q, i); k = rope(k, j); kappa = (1 + dot(q, k))^2"},
     {"unit", "", "q = unit(q); k = unit(k); kappa = 1.5 + dot(q, k)"},
     {"project", "W[kv_head, D, d]",
@@ -77,10 +78,11 @@ const Kappa decaying[] = {
      "phi(x) = elu(x) + 1; kappa = dot(phi(q), phi(k)) * exp(0.01 * (i - j))"},
 };
 
+// Few lengths of rows: each is compiled anew.
 const Shape shapes[] = {
-    {1, 1, 1, 1, 1, 8, 8},      {2, 4, 2, 33, 33, 8, 5},
-    {1, 2, 2, 16, 47, 16, 16},  {1, 1, 1, 70, 20, 5, 3},
-    {2, 2, 1, 130, 130, 16, 8}, {1, 1, 1, 7, 700, 8, 8},
+    {1, 1, 1, 1, 1, 16, 8},     {2, 4, 2, 33, 33, 16, 8},
+    {1, 2, 2, 16, 47, 16, 8},   {1, 1, 1, 70, 20, 6, 3},
+    {2, 2, 1, 130, 130, 16, 8}, {1, 1, 1, 7, 700, 6, 3},
 };
 
 std::string textOf(const Kappa &kappa, const char *mask) {
