@@ -50,6 +50,32 @@ static bool callsLibrary(Operation *op) {
               math::SqrtOp, math::TruncOp>(op);
 }
 
+/// Whether a value is computed from an exponential, which may be infinite where
+/// nothing else is, as in 1 / (1 + exp(-x)).
+static bool hasExponential(Value v) {
+  SmallVector<Value> work{v};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (isa<math::ExpOp, math::Exp2Op, math::ExpM1Op, math::PowFOp>(op))
+      return true;
+    if (isa<arith::ArithDialect, math::MathDialect, vector::VectorDialect>(
+            op->getDialect()))
+      work.append(op->operand_begin(), op->operand_end());
+  }
+  return false;
+}
+
+/// Lets a division be one by an estimated reciprocal; LLVM takes estimates only
+/// where nothing is said to be infinite.
+static void relax(arith::DivFOp division) {
+  if (!hasExponential(division.getRhs()))
+    division.setFastmath(division.getFastmath() | arith::FastMathFlags::arcp |
+                         arith::FastMathFlags::ninf);
+}
+
 namespace {
 
 /// Replaces an operation of one result by what `expand` emits for it.
@@ -91,16 +117,11 @@ class ExpandVectorMathPass
   void runOnOperation() override {
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
     bool fast = target && target.getFastMath();
+    if (fast)
+      getOperation().walk([](arith::DivFOp division) { relax(division); });
     RewritePatternSet patterns(&getContext());
     populateVectorMathPatterns(patterns, fast);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
-    if (fast) // also the divisions that the expansions made
-      getOperation().walk([](arith::DivFOp division) {
-        // LLVM estimates reciprocals only where nothing is infinite.
-        division.setFastmath(division.getFastmath() |
-                             arith::FastMathFlags::arcp |
-                             arith::FastMathFlags::ninf);
-      });
     WalkResult result = getOperation().walk([](Operation *op) {
       if (!callsLibrary(op))
         return WalkResult::advance();
