@@ -72,9 +72,11 @@ static double rowDegree(Value row, int depth) {
       .Default([](Operation *) { return plain; });
 }
 
+double attn::rowDegree(Value row) { return ::rowDegree(row, kDepth); }
+
 double attn::pairDegree(Operation *op) {
-  double a = rowDegree(op->getOperand(0), kDepth);
+  double a = ::rowDegree(op->getOperand(0), kDepth);
   double b =
-      op->getNumOperands() > 1 ? rowDegree(op->getOperand(1), kDepth) : a;
+      op->getNumOperands() > 1 ? ::rowDegree(op->getOperand(1), kDepth) : a;
   return isa<SqDistOp>(op) ? 2 * std::max(a, b) : a + b;
 }

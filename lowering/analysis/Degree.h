@@ -17,6 +17,9 @@ namespace attn {
 /// gauge where the degree of a product or power is more than 4.
 double pairDegree(mlir::Operation *op);
 
+/// What a row adds to the degree of a dot that it stands in.
+double rowDegree(mlir::Value row);
+
 /// The degree above which a running power of two is divided out (S6).
 inline constexpr double kHighDegree = 4;
 

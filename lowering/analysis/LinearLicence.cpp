@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/analysis/LinearLicence.h"
+#include "lowering/analysis/Degree.h"
 
 using namespace mlir;
 using namespace attn;
@@ -59,6 +60,22 @@ LinearLicence attn::licenseLinear(AttentionOp op) {
     licence.reason = "document mask: the state of a document that queries see "
                      "whole is not built; add `causal`";
     return licence;
+  }
+  for (const FeatureBlock &block : features.separable.map->blocks) {
+    double degree = 0;
+    for (auto [pair, power] :
+         llvm::zip(features.separable.map->rows, block.degrees))
+      for (RowId row : {pair.first, pair.second})
+        if (Value origin = features.form->row(row).origin)
+          degree += power * rowDegree(origin);
+        else
+          degree += 0.5 * power;
+    if (degree > kHighDegree) {
+      licence.reason = "a power of degree above 4 in the rows needs a running "
+                       "factor, which a sum over keys that is carried along "
+                       "does not have";
+      return licence;
+    }
   }
   int64_t width = op.getMappedRow(2).getLength();
   if (licence.rank == 0 || licence.rank > kRankLimit ||

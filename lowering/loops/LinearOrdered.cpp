@@ -33,7 +33,6 @@ LogicalResult LinearEmitter::lowerOrdered() {
   tile::TileType perQueryInt = b.type("q", {tileQ}, b.getIndexType());
   tile::TileType perQueryValue = b.type("qe", {tileQ, dimE});
   tile::TileType perPair = b.type("qk", {tileQ, tileQ});
-  bool failedInside = false;
 
   // Keys that all queries see; of those, the document of the last.
   Documents documents(b, op.getMask(), at);
@@ -41,114 +40,108 @@ LogicalResult LinearEmitter::lowerOrdered() {
   if (documents.areThere())
     start = documents.begin(start, seen);
   State before = absorbRange(start, seen, zeroState(), offset);
-  b.make<scf::ForOp>(
-      b.index(0), queryExtent, b.index(tileQ), toValues(before),
-      [&](OpBuilder &nested, Location, Value q0, ValueRange carried) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPoint(nested.getInsertionBlock(),
-                            nested.getInsertionPoint());
-        State state = fromValues(carried);
-        Value first = b.add(q0, offset), past = b.add(first, b.index(tileQ));
-        Value j0 = clamped(first), end = clamped(past);
-        Value positions = b.iota(first, perQueryInt);
-        Value keyPositions = b.iota(j0, b.type("k", {tileQ}, b.getIndexType()));
-        Value query = queryFeatures(q0, positions);
-        Value key = keyFeatures(j0, end, tileQ);
-        Value values = keyValues(j0, end, tileQ);
-        RegionTiles kappa(b, op.getKappa(), at, tileQ, tileQ);
-        RegionTiles mask(b, op.getMask(), at, tileQ, tileQ);
-        if (!query || !key ||
-            failed(kappa.enterQuery(query, nullptr, positions)) ||
-            failed(kappa.enterKeys(key, j0, keyPositions)) ||
-            failed(mask.enterQuery({}, nullptr, positions)) ||
-            failed(mask.enterKeys({}, j0, keyPositions))) {
-          failedInside = true;
-          b.make<scf::YieldOp>(carried);
-          return;
-        }
+  // Made before its body, so that what stands in it has parents.
+  auto loop = b.make<scf::ForOp>(b.index(0), queryExtent, b.index(tileQ),
+                                 toValues(before));
+  b.setInsertionPointToStart(loop.getBody());
+  Value q0 = loop.getInductionVar();
+  State state = fromValues(loop.getRegionIterArgs());
+  Value first = b.add(q0, offset), past = b.add(first, b.index(tileQ));
+  Value j0 = clamped(first), end = clamped(past);
+  Value positions = b.iota(first, perQueryInt);
+  Value keyPositions = b.iota(j0, b.type("k", {tileQ}, b.getIndexType()));
+  Value query = queryFeatures(q0, positions);
+  Value key = keyFeatures(j0, end, tileQ);
+  Value values = keyValues(j0, end, tileQ);
+  RegionTiles kappa(b, op.getKappa(), at, tileQ, tileQ);
+  RegionTiles mask(b, op.getMask(), at, tileQ, tileQ);
+  if (!query || !key || failed(kappa.enterQuery(query, nullptr, positions)) ||
+      failed(kappa.enterKeys(key, j0, keyPositions)) ||
+      failed(mask.enterQuery({}, nullptr, positions)) ||
+      failed(mask.enterKeys({}, j0, keyPositions))) {
+    return failure();
+  }
 
-        // Inside the tile: pairs.
-        auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
-        Value edge = b.boolean(true);
-        Value keep = mask.mapPairs(
-            cast<YieldOp>(op.getMask().front().getTerminator()).getValues()[0],
-            keyPositions, b.getI1Type(), [&](ValueRange root, ValueRange j) {
-              return b.both(root[0], b.cmp(CmpIPredicate::slt, j[0], end));
-            });
-        Value weights = kappa.pairs(yield.getValues()[0]);
-        if (decays())
-          weights = kappa.mapPairs(
-              yield.getValues()[1], weights, b.getF32Type(),
-              [&](ValueRange exponent, ValueRange x) {
-                return b.mul(x[0], b.make<math::ExpOp>(exponent[0]));
-              });
-        weights = b.make<tile::MaskOp>(perPair, weights, edge, keep, b.real(0));
-
-        // Before the tile: the state.
-        RowSums sums;
-        sums.isCheap = true;
-        Value fade;
-        if (decays())
-          fade = ratioTile(positions, first, /*isQuery=*/true);
-        Value fresh; // queries of another document than the state's
-        SmallVector<Value> ids;
-        if (documents.areThere()) {
-          ids = documents.at(b.max(b.sub(j0, b.index(1)), b.index(0)));
-          // As a number: it is looked up for every column, and not worked out.
-          fresh = b.map(perQuery, positions, [&](ValueRange i) {
-            return b.select(documents.same(i[0], ids), b.real(0), b.real(1));
-          });
-        }
-        auto faded = [&](Value x) {
-          if (fade)
-            x = scaledBy(x, fade);
-          if (!fresh)
-            return x;
-          return b.map(
-              cast<tile::TileType>(x.getType()), {x, fresh}, [&](ValueRange v) {
-                Value other = b.cmp(arith::CmpFPredicate::ONE, v[1], b.real(0));
-                return b.select(other, b.real(0), v[0]);
-              });
-        };
-        if (op.wants(Result::O)) {
-          Value old =
-              faded(b.contract(query, state.s, b.splat(0, perQueryValue)));
-          sums.acc = b.contract(weights, values, old, edge, keep);
-        }
-        sums.mass = b.splat(0, perQuery);
-        if (needsMass)
-          sums.mass = b.reduce(tile::Combine::Add, weights,
-                               faded(b.contract(query, state.z, sums.mass)));
-        RowResults results(b, op, at, tileQ);
-        failedInside |= failed(results.emit(sums, q0, queryExtent, positions));
-
-        // The next tile's state: of the document that its last key is in.
-        Value scale;
-        if (documents.areThere()) {
-          Value begin = documents.begin(j0, end);
-          keyPositions = b.iota(begin, b.type("k", {tileQ}, b.getIndexType()));
-          key = keyFeatures(begin, end, tileQ);
-          values = keyValues(begin, end, tileQ);
-          Value last = b.max(b.sub(end, b.index(1)), b.index(0));
-          Value goesOn = documents.same(last, ids);
-          auto kept = [&](Value x) {
-            return b.map(cast<tile::TileType>(x.getType()), x,
-                         [&](ValueRange v) {
-                           return b.select(goesOn, v[0], b.real(0));
-                         });
-          };
-          state.s = kept(state.s);
-          if (state.z)
-            state.z = kept(state.z);
-        }
-        if (decays()) {
-          scale = ratio(past, first);
-          key = scaledBy(key, ratioTile(keyPositions, past, false));
-        }
-        b.make<scf::YieldOp>(toValues(absorb(key, values, state, scale)));
+  // Inside the tile: pairs.
+  auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
+  Value edge = b.boolean(true);
+  Value keep = mask.mapPairs(
+      cast<YieldOp>(op.getMask().front().getTerminator()).getValues()[0],
+      keyPositions, b.getI1Type(), [&](ValueRange root, ValueRange j) {
+        return b.both(root[0], b.cmp(CmpIPredicate::slt, j[0], end));
       });
+  Value weights = kappa.pairs(yield.getValues()[0]);
+  if (decays())
+    weights =
+        kappa.mapPairs(yield.getValues()[1], weights, b.getF32Type(),
+                       [&](ValueRange exponent, ValueRange x) {
+                         return b.mul(x[0], b.make<math::ExpOp>(exponent[0]));
+                       });
+  weights = b.make<tile::MaskOp>(perPair, weights, edge, keep, b.real(0));
+
+  // Before the tile: the state.
+  RowSums sums;
+  sums.isCheap = true;
+  Value fade;
+  if (decays())
+    fade = ratioTile(positions, first, /*isQuery=*/true);
+  Value fresh; // queries of another document than the state's
+  SmallVector<Value> ids;
+  if (documents.areThere()) {
+    ids = documents.at(b.max(b.sub(j0, b.index(1)), b.index(0)));
+    // As a number: it is looked up for every column, and not worked out.
+    fresh = b.map(perQuery, positions, [&](ValueRange i) {
+      return b.select(documents.same(i[0], ids), b.real(0), b.real(1));
+    });
+  }
+  auto faded = [&](Value x) {
+    if (fade)
+      x = scaledBy(x, fade);
+    if (!fresh)
+      return x;
+    return b.map(
+        cast<tile::TileType>(x.getType()), {x, fresh}, [&](ValueRange v) {
+          Value other = b.cmp(arith::CmpFPredicate::ONE, v[1], b.real(0));
+          return b.select(other, b.real(0), v[0]);
+        });
+  };
+  if (op.wants(Result::O)) {
+    Value old = faded(b.contract(query, state.s, b.splat(0, perQueryValue)));
+    sums.acc = b.contract(weights, values, old, edge, keep);
+  }
+  sums.mass = b.splat(0, perQuery);
+  if (needsMass)
+    sums.mass = b.reduce(tile::Combine::Add, weights,
+                         faded(b.contract(query, state.z, sums.mass)));
+  RowResults results(b, op, at, tileQ);
+  if (failed(results.emit(sums, q0, queryExtent, positions)))
+    return failure();
+
+  // The next tile's state: of the document that its last key is in.
+  Value scale;
+  if (documents.areThere()) {
+    Value begin = documents.begin(j0, end);
+    keyPositions = b.iota(begin, b.type("k", {tileQ}, b.getIndexType()));
+    key = keyFeatures(begin, end, tileQ);
+    values = keyValues(begin, end, tileQ);
+    Value last = b.max(b.sub(end, b.index(1)), b.index(0));
+    Value goesOn = documents.same(last, ids);
+    auto kept = [&](Value x) {
+      return b.map(cast<tile::TileType>(x.getType()), x, [&](ValueRange v) {
+        return b.select(goesOn, v[0], b.real(0));
+      });
+    };
+    state.s = kept(state.s);
+    if (state.z)
+      state.z = kept(state.z);
+  }
+  if (decays()) {
+    scale = ratio(past, first);
+    key = scaledBy(key, ratioTile(keyPositions, past, false));
+  }
+  b.make<scf::YieldOp>(toValues(absorb(key, values, state, scale)));
   op.erase();
-  return failure(failedInside);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

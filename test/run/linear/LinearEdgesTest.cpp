@@ -247,6 +247,7 @@ TEST(LinearRefusal, SaysWhy) {
   refuses("kappa = (1 + dot(q, k))^2; mask = window(8, 0)", "window");
   refuses("kappa = (1 + dot(q, k))^2; mask = (i + j) % 2 == 0", "arbitrary");
   refuses("kappa = (1 + dot(q, k))^4", "rank too large: phi has 814385");
+  refuses("kappa = dot(q, k)^8", "degree above 4");
   refuses("kappa = dot(q, k)^2; return o, max", "max");
   refuses("kappa = dot(q, k)^2; normalize = mass(sink = 1)", "sink");
   refuses("kappa = dot(q, k)^2 * exp(j - i)", "ratios");
