@@ -101,8 +101,8 @@ def ExpandVectorMathPass : Pass<"attn-expand-vector-math", "::mlir::ModuleOp"> {
 
     Where the target's `fast_math` is set: exponentials of what is at most 0 have a polynomial
     of one degree less, with a relative error of 3e-6; a division by what has no exponential
-    is a multiplication by an estimated reciprocal, refined once, within 3 ulp, and nothing is promised of infinities:
-    x / 0 and x / inf are NaN.
+    is a multiplication by an estimated reciprocal, refined once, within 3 ulp, and nothing is
+    promised of infinities: x / 0 and x / inf are NaN.
   }];
   let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect"];
 }

@@ -164,7 +164,7 @@ def Attn_RandomFeaturesOp : Attn_RowOp<"random_features"> {
   let summary = "functions of the products of a row with `count` random rows w_r";
   let description = [{
     With u_r = w_r . x:
-    - `positive`: exp(min(u_r - |x|^2/2, 64)); `hyperbolic` adds count channels of -w_r;
+    - `positive`: exp(min(u_r - |x|^2/2, 32)); `hyperbolic` adds count channels of -w_r;
     - `stabilised`: exp(u_r - max_s u_s), the same but for a factor that x alone decides;
     - `trigonometric`: cos(u_r), then count channels of sin(u_r);
     - `anchors`: u_r^2.

@@ -51,10 +51,11 @@ struct RandomRows {
 std::shared_ptr<const std::vector<float>> randomRowsOf(RandomFeaturesOp op,
                                                        int64_t length);
 
-/// No exponent of positive features is larger, so that they and sums of them
-/// over keys are finite in f32. |x|^2/2 - w.x >= -|w|^2/2, and |w|^2 is about
-/// the length of the row: below length 100 nothing reaches it.
-inline constexpr double kLargestFeatureExponent = 64;
+/// No exponent of positive features is larger, so that those of a query and a
+/// key, and sums of them over a million keys, are finite in f32 together.
+/// w.x - |x|^2/2 is at most |w|^2/2, and |w|^2 is about the length of the row:
+/// below length 50 nothing reaches it, and above only rows along a random one.
+inline constexpr double kLargestFeatureExponent = 32;
 
 /// The features in float64, from u = w_r . x and |x|^2. What both the reference
 /// and the analyses compute.

@@ -61,8 +61,8 @@ static bool hasExponential(Value v) {
       continue;
     if (isa<math::ExpOp, math::Exp2Op, math::ExpM1Op, math::PowFOp>(op))
       return true;
-    if (isa<arith::ArithDialect, math::MathDialect, vector::VectorDialect>(
-            op->getDialect()))
+    // A broadcast is a parameter.
+    if (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
       work.append(op->operand_begin(), op->operand_end());
   }
   return false;

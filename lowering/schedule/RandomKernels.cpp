@@ -9,8 +9,8 @@
 // (Choromanski et al. 2021, arXiv 2009.14794, lemma 1; the pairs w, -w are
 // lemma 2's). What the paper subtracts from the exponents of the keys is a
 // maximum over all of them, which would let a late key change an early row.
-// Here a key's exponents are its own and are cut at 64, which |w|^2/2 bounds
-// where rows are shorter than 128 or so; a query's maximum over its features
+// Here a key's exponents are its own and are cut at 32, which |w|^2/2 bounds
+// where rows are shorter than 50 or so; a query's maximum over its features
 // goes where a factor of the query cancels.
 //
 // rff: exp(-|x - y|^2/2) = E[cos(w.(x - y))] (Rahimi and Recht 2007).

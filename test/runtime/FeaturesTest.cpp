@@ -98,17 +98,22 @@ double positive(const Rows &w, std::vector<double> x, std::vector<double> y,
 
 class FeaturesTest : public ::testing::TestWithParam<const char *> {
 protected:
-  Kernel compile(const std::string &text) {
+  /// Compiled once a test.
+  const Kernel &compile(const std::string &text) {
     Options options;
     options.target = GetParam();
     options.threads = 1;
-    return Compiler(options).compile(text);
+    auto known = kernels.find(text);
+    if (known == kernels.end())
+      known = kernels.emplace(text, Compiler(options).compile(text)).first;
+    return known->second;
   }
+  std::map<std::string, Kernel> kernels;
   /// The results of a spec, by name.
   std::map<std::string, std::vector<float>>
   run(const std::string &text, const Data &data,
       std::vector<Argument> more = {}) {
-    Kernel kernel = compile(text);
+    const Kernel &kernel = compile(text);
     std::vector<Argument> arguments = {{"q", {data.q.data(), {1, 1, N, D}}},
                                        {"k", {data.k.data(), {1, 1, N, D}}},
                                        {"v", {data.v.data(), {1, 1, N, Dv}}}};
@@ -325,10 +330,10 @@ TEST(Features, ConvergeToTheKernel) {
       worst = std::max(worst, std::fabs(double(exact[n]) - close[n]));
     return worst;
   };
-  EXPECT_LT(errorOf("favor(m = 2048, hyperbolic = 1)", ""), 0.06);
-  EXPECT_LT(errorOf("rff(m = 2048)", "\n allow signed"), 0.06);
+  EXPECT_LT(errorOf("favor(m = 2048, hyperbolic = 1)", ""), 0.1);
+  EXPECT_LT(errorOf("rff(m = 2048)", "\n allow signed"), 0.1);
   EXPECT_LT(errorOf("taylor(order = 8)", ""), 1e-4);
-  EXPECT_GT(errorOf("favor(m = 4)", ""), 0.06);
+  EXPECT_GT(errorOf("favor(m = 4)", ""), 0.1);
 }
 
 } // namespace

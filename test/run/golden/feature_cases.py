@@ -17,14 +17,14 @@ def taylor(importer, c):
         return
     scaled = p['scale'] != 1
     assert not scaled or abs(p['scale'] - d ** -0.5) < 1e-15
-    odd = order % 2 == 1
+    odd, none = order % 2 == 1, c.get('normalize') == 'none'
     words = [w for w, key in (('causal', 'causal'), ('strict_causal', 'strict')) if c['options'].get(key)]
-    name = f'asked_taylor{order}' + ('_scaled' if scaled else '') + ''.join('_' + w for w in words)
+    name = f'asked_taylor{order}' + ('_scaled' if scaled else '') + ''.join('_' + w for w in words) + ('_none' if none else '')
     results = ['o', 'mass'] if odd else ['o', 'mass', 'lse']
     text = [f'attention {name}(q, k, v) {{', f"  kappa = exp(dot(q, k){' / sqrt(dim)' if scaled else ''})",
             f'  features = taylor(order = {order})']
     text += [f"  mask = {' and '.join(words)}"] if words else []
-    text += ['  allow signed'] if odd else []
+    text += ['  normalize = none'] if none else ['  allow signed'] if odd else []
     importer.pack.spec(name, '\n'.join(text + [f"  return {', '.join(results)}", '}']))
     known = next(k for k in importer.pack.cases if k['id'] == c['id'])
     # The same answers to the same precision.
