@@ -61,6 +61,10 @@ LinearLicence attn::licenseLinear(AttentionOp op) {
                      "whole is not built; add `causal`";
     return licence;
   }
+  if (features.separable.map->blocks.empty()) {
+    licence.reason = "kappa is 0: there are no features to sum";
+    return licence;
+  }
   for (const FeatureBlock &block : features.separable.map->blocks) {
     double degree = 0;
     for (auto [pair, power] :
