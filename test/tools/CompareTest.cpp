@@ -72,6 +72,26 @@ TEST(Compare, WhatF32CannotHold) {
   EXPECT_GT(ratio("mass", {1}, {1e-50}), 1);
 }
 
+TEST(Compare, WhatF32CannotHoldIsRelativeToTheLargestToo) {
+  EXPECT_LT(ratio("o", {1, 1e-6f}, {1, 1e-39}), 1);
+  EXPECT_GT(ratio("o", {1, 2e-5f}, {1, 1e-39}), 1);
+  EXPECT_GT(ratio("mass", {1, 1e-37f}, {1, 1e-39}), 1);
+}
+
+TEST(Compare, StorageRoundsOnce) {
+  Array want = reals({1 + 0x1p-9, -0x1.8p-30}), same = want;
+  auto stored = [&](Type type, double first) {
+    Array got(type, {2});
+    got.setReal(0, first);
+    got.setReal(1, 0);
+    return compare("o", got, want, {&same}).ratio();
+  };
+  EXPECT_LT(stored(Type::bf16, 1), 1);    // half a unit, 2^-9 of it
+  EXPECT_GT(stored(Type::bf16, 1.01), 1); // more than the next number
+  EXPECT_LT(stored(Type::f16, 1.002), 1); // 1 + 2^-9 is a number of f16
+  EXPECT_GT(stored(Type::f16, 1.0), 1);
+}
+
 TEST(Compare, AllowsWhatTheInputsLeaveOpen) {
   EXPECT_GT(ratio("mass", {1.001f}, {1}), 1);
   EXPECT_LT(ratio("mass", {1.001f}, {1}, {1.0002}), 1);

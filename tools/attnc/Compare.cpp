@@ -151,7 +151,7 @@ Comparison attn::compare(const std::string &name, const Array &got,
                   ? 0
                   : INFINITY;
     else if (held == Held::Underflow)
-      error = std::fabs(have) <= 0x1p-125 ? 0 : INFINITY;
+      error = std::fabs(have) <= 0x1p-125 ? 0 : std::fabs(have - want);
     else if (std::isinf(have)) // rounded out of the range
       error = std::fabs(want) > 0.97 * storage.largest ? 0 : INFINITY;
     else
