@@ -115,11 +115,15 @@ void InputBinder::checkRows(size_t index) {
   if (rank < 2 || rank > 4)
     throw Error(who + " has shape " + toString(tensor.shape) +
                 "; it must be [N, n], [B, N, n] or [B, H, N, n]");
-  if (isInteger(tensor.type) || (!rules.reference && tensor.type != Type::f32))
+  bool half = tensor.type == Type::f16 || tensor.type == Type::bf16;
+  if (isInteger(tensor.type) || (!rules.reference && tensor.type != Type::f32 &&
+                                 !(half && rules.half)))
     throw Error(
         who + " has type " + nameOf(tensor.type) + "; " +
         (rules.reference
              ? "the reference takes f32, f64, f16 or bf16"
+         : rules.half
+             ? "GPUs take f32, f16 or bf16"
              : "the cpu target takes f32 (--target=reference takes f64, "
                "f16 and bf16 too)"));
   checkView(who, tensor);

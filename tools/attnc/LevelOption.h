@@ -8,12 +8,19 @@
 #ifndef ATTN_TOOLS_LEVELOPTION_H
 #define ATTN_TOOLS_LEVELOPTION_H
 
+#include "attn/attn.h"
+
 #include <CLI/CLI.hpp>
 
 namespace attn {
 
 /// Adds `--march`, the CPU feature level; an unknown one is wrong usage.
 void addLevelOption(CLI::App &verb, std::string &level);
+
+/// Adds `--target`, whose help begins with `targets`, and `--arch`, which is
+/// the level of a GPU target.
+void addGpuTargetOptions(CLI::App &verb, Options &options,
+                         const std::string &targets);
 
 } // namespace attn
 
