@@ -130,4 +130,14 @@ def CpuCEntryPass : Pass<"attn-cpu-c-entry", "::mlir::ModuleOp"> {
       "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
+def LegalizeForCudaPass : Pass<"attn-legalize-for-cuda", "::mlir::ModuleOp"> {
+  let summary = "tile loops in the form that is printed as CUDA C++";
+  let description = [{
+    Rows get the storage type of the module (`attn.storage`), copies begin as early as their
+    addresses are known, a scaling of queries becomes one of products. What the printer needs
+    changed is changed here.
+  }];
+  let dependentDialects = ["::attn::tile::TileDialect", "::mlir::arith::ArithDialect"];
+}
+
 #endif // ATTN_PASSES_TD

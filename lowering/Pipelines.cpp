@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/Pipelines.h"
+#include "lowering/CudaAttrs.h"
 #include "lowering/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -84,4 +85,23 @@ void attn::buildCInterfacePipeline(OpPassManager &pm) {
   pm.addPass(createConvertControlFlowToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   addCleanUp(pm);
+}
+
+void attn::setCudaTarget(ModuleOp module, const CudaLevel &level, Type storage,
+                         ArrayRef<int64_t> tiles) {
+  MLIRContext *context = module.getContext();
+  module->setAttr(kTargetAttrName,
+                  TargetAttr::get(context, StringAttr::get(context, kCudaKind),
+                                  StringAttr::get(context, level.name),
+                                  /*lanes=*/32, /*fast_math=*/false));
+  module->setAttr(kStorageAttrName, TypeAttr::get(storage));
+  if (!tiles.empty())
+    module->setAttr(kTilesAttrName, DenseI64ArrayAttr::get(context, tiles));
+}
+
+void attn::buildCudaPipeline(OpPassManager &pm) {
+  pm.addPass(createLegalizeForCudaPass());
+  // Equal scalars have one name in the text.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
 }

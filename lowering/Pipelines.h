@@ -14,6 +14,7 @@
 #ifndef ATTN_LOWERING_PIPELINES_H
 #define ATTN_LOWERING_PIPELINES_H
 
+#include "lowering/CudaTarget.h"
 #include "lowering/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -31,6 +32,13 @@ void buildCpuPipeline(mlir::OpPassManager &pm);
 /// -> the same with the C interface of an ahead-of-time kernel around it.
 /// Before the loops pipeline, `setCInterface` must have been called.
 void buildCInterfacePipeline(mlir::OpPassManager &pm);
+
+/// The same for a GPU: rows of `storage`, and tiles of the table's size or of
+/// the two extents given.
+void setCudaTarget(mlir::ModuleOp module, const CudaLevel &level,
+                   mlir::Type storage, llvm::ArrayRef<int64_t> tiles = {});
+/// After the loops pipeline: -> what printCuda prints.
+void buildCudaPipeline(mlir::OpPassManager &pm);
 
 } // namespace attn
 

@@ -118,6 +118,7 @@ void InputBinder::checkRows(size_t index) {
   if (isInteger(tensor.type) || (!rules.reference && tensor.type == Type::f64))
     throw Error(who + " has type " + nameOf(tensor.type) + "; " +
                 (rules.reference ? "the reference takes f32, f64, f16 or bf16"
+                 : rules.gpu     ? "GPUs take f32, f16 or bf16"
                                  : "the cpu target takes f32, f16 or bf16 "
                                    "(--target=reference takes f64 too)"));
   checkView(who, tensor);

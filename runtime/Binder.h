@@ -51,6 +51,8 @@ struct BindRules {
   /// The reference takes f64 rows too, any strides, and keeps f64 parameters as
   /// they are. Compiled code takes rows of stride 1.
   bool reference = false;
+  /// GPUs take f16 and bf16 rows too, and give o their type.
+  bool gpu = false;
 };
 
 /// Checks and normalises inputs, parameters, lengths and offset.

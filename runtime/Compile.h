@@ -28,11 +28,16 @@
 
 #include <mutex>
 
+namespace attn {
+struct CudaProgram; // lowering/cuda/Launch.h
+}
+
 namespace attn::runtime {
 
 class Cache;
 class Code; // JIT-ed machine code, freed with its owner
 struct AheadOfTime;
+struct CudaOptions; // runtime/cuda/EmitCuda.h
 
 /// Where to stop and print.
 enum class Stage { Attn, Scheduled, Loops, Llvm, Asm };
@@ -113,6 +118,9 @@ public:
   /// `name` (empty: the spec's). Throws where C cannot have that name.
   AheadOfTime compileAhead(const StaticSizes &sizes, const CpuLevel &level,
                            llvm::StringRef name);
+
+  /// The CUDA C++ source of the kernel, and how to launch it.
+  CudaProgram emitCuda(const StaticSizes &sizes, const CudaOptions &options);
 
   /// The module after the schedule pipeline, for tools that explain it. Use it
   /// while holding the lock.

@@ -9,8 +9,10 @@
 #include "runtime/BinderImpl.h"
 #include "runtime/Cache.h"
 #include "runtime/Compile.h"
+#include "runtime/cuda/GpuTargets.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -25,6 +27,8 @@ using namespace attn::runtime;
 
 /// The level that the options name; by default the best of this machine.
 static CpuLevel chooseLevel(const Options &options) {
+  if (isGpuTarget(options.target)) // whose level is an architecture
+    return hostCpuLevel();
   if (std::optional<CpuLevel> level = parseCpuLevel(options.level)) {
     level->fastMath = options.fastMath;
     return *level;
@@ -37,9 +41,12 @@ static CpuLevel chooseLevel(const Options &options) {
 }
 
 static void checkOptions(const Options &options) {
-  if (options.target != "cpu" && options.target != "reference")
+  if (options.target != "cpu" && options.target != "reference" &&
+      !isGpuTarget(options.target))
     throw Error("there is no target '" + options.target +
-                "'; known targets are cpu, reference");
+                "'; known targets are cpu, cuda, cuda-emulator, reference");
+  if (isGpuTarget(options.target) && !options.level.empty())
+    cudaLevel(options.level);
   if (options.threads < 0)
     throw Error("a call cannot use " + std::to_string(options.threads) +
                 " threads");
@@ -57,6 +64,7 @@ Kernel::Impl::Impl(std::shared_ptr<Compilation> compilation,
       threads(options.threads),
       level(std::make_unique<const CpuLevel>(chooseLevel(options))) {
   rules.reference = options.target == "reference";
+  rules.gpu = isGpuTarget(options.target);
   this->compilation->setOrder(options.schedule);
 }
 
@@ -78,9 +86,38 @@ Kernel::Impl::specialise(const StaticSizes &sizes) {
   std::unique_lock lock(mutex);
   if (auto known = find()) // another thread was faster
     return known;
-  specialisations.push_back(
-      compilation->specialise(sizes, rules.reference ? nullptr : level.get()));
+  specialisations.push_back(compilation->specialise(
+      sizes, rules.reference || rules.gpu ? nullptr : level.get()));
   return specialisations.back();
+}
+
+std::string Kernel::Impl::levelName() const {
+  if (!rules.gpu)
+    return level->name.str();
+  return options.level.empty() ? "default architecture" : options.level;
+}
+
+struct Kernel::Impl::GpuCode {
+  StaticSizes sizes;
+  Type storage;
+  std::shared_ptr<const GpuKernel> kernel;
+};
+
+std::shared_ptr<const GpuKernel> Kernel::Impl::gpuKernel(const Binding &binding,
+                                                         double &milliseconds) {
+  Type storage = rowTypeOf(signature, binding);
+  std::lock_guard<std::mutex> lock(gpuMutex);
+  for (const auto &known : gpuCode)
+    if (known->sizes == binding.sizes && known->storage == storage)
+      return known->kernel;
+  auto start = std::chrono::steady_clock::now();
+  gpuCode.push_back(std::make_unique<GpuCode>(
+      GpuCode{binding.sizes, storage,
+              makeGpuKernel(*compilation, binding.sizes, storage, options)}));
+  milliseconds = std::chrono::duration<double, std::milli>(
+                     std::chrono::steady_clock::now() - start)
+                     .count();
+  return gpuCode.back()->kernel;
 }
 
 Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
@@ -90,7 +127,9 @@ Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
   prepared.code = specialise(prepared.binding.sizes);
   bindOutputs(prepared.binding, signature, outputs, prepared.code->outputRow,
               rules);
-  if (!rules.reference) {
+  if (rules.gpu) {
+    prepared.gpu = gpuKernel(prepared.binding, prepared.compileMilliseconds);
+  } else if (!rules.reference) {
     if (!hostRuns(getLevel()))
       throw Error("this machine does not run " + getLevel().cpu.str() +
                   "; its best feature level is " + hostCpuLevel().name.str());
@@ -100,7 +139,9 @@ Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
 }
 
 void Kernel::Impl::run(const Prepared &prepared) const {
-  if (rules.reference)
+  if (prepared.gpu)
+    prepared.gpu->run(prepared.binding);
+  else if (rules.reference)
     prepared.code->interpret(prepared.binding);
   else
     prepared.code->run(prepared.binding, threads);

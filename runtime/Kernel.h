@@ -27,6 +27,7 @@ struct CpuLevel;
 namespace runtime {
 
 class Compilation;
+class GpuKernel;
 class Specialisation;
 
 /// A call whose arguments are checked and whose code is there; `run` may be
@@ -36,6 +37,8 @@ struct Prepared {
   std::shared_ptr<Specialisation> code;
   /// What making the code took in this call; 0 where it was kept from before.
   double compileMilliseconds = 0;
+  /// What runs, where the target is a GPU or stands in for one.
+  std::shared_ptr<const GpuKernel> gpu;
 };
 
 } // namespace runtime
@@ -54,6 +57,8 @@ struct Kernel::Impl {
   std::vector<std::vector<int64_t>>
   shapesOf(const std::vector<Argument> &arguments);
   const CpuLevel &getLevel() const { return *level; }
+  /// The feature level or architecture, for messages.
+  std::string levelName() const;
 
   std::shared_ptr<runtime::Compilation> compilation;
   const runtime::Signature &signature;
@@ -66,6 +71,13 @@ private:
   /// The specialisation for these sizes, new or kept. Not yet compiled.
   std::shared_ptr<runtime::Specialisation>
   specialise(const runtime::StaticSizes &sizes);
+
+  struct GpuCode;
+  /// The code of a GPU target for the sizes and row types of a binding.
+  std::shared_ptr<const runtime::GpuKernel>
+  gpuKernel(const runtime::Binding &binding, double &milliseconds);
+  std::mutex gpuMutex; ///< guards `gpuCode`
+  std::vector<std::unique_ptr<GpuCode>> gpuCode;
 
   std::shared_mutex mutex; ///< guards `specialisations`
   std::vector<std::shared_ptr<runtime::Specialisation>> specialisations;

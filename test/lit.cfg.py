@@ -1,4 +1,5 @@
 # How lit runs the tests: see README.md here.
+import ctypes
 import os
 import platform
 import shutil
@@ -42,6 +43,20 @@ for tool in ("valgrind", "objdump", "gcc", "pkg-config"):
         config.available_features.add(tool)
 if subprocess.run(["python3", "-c", "import numpy"], capture_output=True).returncode == 0:
     config.available_features.add("numpy")
+def has_library(name):
+    try:
+        ctypes.CDLL(name)
+        return True
+    except OSError:
+        return False
+
+
+# attnc looks in more places; a machine with the toolkit alone has it here.
+nvrtc = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"]
+if any(has_library(n) or has_library("/usr/local/cuda/lib64/" + n) for n in nvrtc):
+    config.available_features.add("nvrtc")
+if not has_library("libcuda.so.1"):
+    config.available_features.add("no-gpu")
 if os.path.exists("/proc/cpuinfo"):
     with open("/proc/cpuinfo") as cpuinfo:
         flags = next((l for l in cpuinfo if l.startswith("flags")), "").split()

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/attn/Documents.h"
+#include "lowering/CudaAttrs.h"
 #include "lowering/Passes.h"
 #include "lowering/analysis/LinearLicence.h"
 
@@ -69,6 +70,15 @@ struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
     bool legal = op.getLicence()->getLinear() != LinearScan::Refused;
     if (wanted == Order::Linear && !legal)
       return refuse(op);
+    auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
+        kTargetAttrName);
+    if (target && target.getKind().getValue() == kCudaKind) {
+      if (wanted == Order::Linear)
+        return op.emitError("the linear order is not built for ")
+               << target.getKind().getValue()
+               << "; leave --schedule out, or ask for quadratic";
+      legal = false;
+    }
     auto decide = [](AttentionOp decided, Order order, int64_t pair,
                      int64_t row) {
       decided.setScheduleAttr(ScheduleAttr::get(decided.getContext(), order,

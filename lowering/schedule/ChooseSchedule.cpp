@@ -10,6 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowering/CudaAttrs.h"
+#include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
 #include "lowering/Target.h"
 #include "lowering/analysis/Gauge.h"
@@ -77,13 +79,48 @@ ScheduleAttr withTiles(ScheduleAttr order, int64_t tileQ, int64_t tileK) {
                            order.getPairCost(), order.getRowCost());
 }
 
+/// Tiles of a GPU: what a block keeps in shared memory must fit.
+std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
+                                        ModuleOp module) {
+  if (auto given = module->getAttrOfType<DenseI64ArrayAttr>(kTilesAttrName))
+    return {given[0], given[1]};
+  int64_t bytes = storageType(module).getIntOrFloatBitWidth() / 8;
+  auto rowOf = [](Value memory) {
+    return cast<MemRefType>(memory.getType()).getDimSize(3);
+  };
+  SmallVector<int64_t> queryRows{rowOf(op.getQuery())};
+  auto addRows = [&](Operation *nested) {
+    for (Type type : nested->getResultTypes())
+      if (auto row = dyn_cast<RowType>(type); row && !isa<ParamRowOp>(nested))
+        queryRows.push_back(row.getLength() *
+                            (isa<MapOp, UnitOp>(nested) ? 1 : 4 / bytes + 1));
+  };
+  op.getQueryMap().walk(addRows);
+  op.getKappa().walk(addRows);
+  CudaTiles tiles = chooseCudaTiles(
+      level, queryRows, {rowOf(op.getKey()), rowOf(op.getValue())}, bytes);
+  // Two blocks a multiprocessor hide more than a copy ahead does.
+  int64_t keyBytes = tiles.tileK * cudaRowBytes(rowOf(op.getKey()), bytes);
+  int64_t all = tiles.tileQ * cudaRowBytes(rowOf(op.getQuery()), bytes) +
+                2 * keyBytes +
+                tiles.tileK * cudaRowBytes(rowOf(op.getValue()), bytes);
+  if (bytes == 2 && 2 * all <= level.sharedBytes)
+    op->getParentOfType<func::FuncOp>()->setAttr(
+        kStagesAttrName,
+        IntegerAttr::get(IntegerType::get(op.getContext(), 64), 2));
+  return {tiles.tileQ, tiles.tileK};
+}
+
 struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
     auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
+    bool isGpu = target && target.getKind().getValue() == kCudaKind;
+    StringRef name = target ? target.getLevel().getValue() : StringRef();
     std::optional<CpuLevel> level =
-        target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
-    if (!level) {
+        target && !isGpu ? parseCpuLevel(name) : std::nullopt;
+    const CudaLevel *gpu = isGpu ? findCudaLevel(name) : nullptr;
+    if (!level && !gpu) {
       getOperation().emitError("the module names no known target; set ")
           << kTargetAttrName;
       return signalPassFailure();
@@ -110,8 +147,11 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
       auto value = cast<MemRefType>(quadratic.getValue().getType());
       ScheduleAttr order = op.getSchedule().value_or(
           ScheduleAttr::get(op.getContext(), Order::Quadratic, 0, 0, 0, 0));
-      quadratic.setScheduleAttr(withTiles(
-          order, level->tileQ(), chooseTileK(*level, value.getDimSize(3))));
+      auto [tileQ, tileK] =
+          gpu ? chooseTiles(*gpu, quadratic, module)
+              : std::pair(level->tileQ(),
+                          chooseTileK(*level, value.getDimSize(3)));
+      quadratic.setScheduleAttr(withTiles(order, tileQ, tileK));
       op.erase();
     }
     getOperation().walk([&](LinearOp op) {

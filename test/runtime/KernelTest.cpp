@@ -229,7 +229,8 @@ TEST(CompilerTest, Options) {
     return "no error";
   };
   EXPECT_EQ(message({"gpu", "", 0}),
-            "there is no target 'gpu'; known targets are cpu, reference");
+            "there is no target 'gpu'; known targets are cpu, cuda, "
+            "cuda-emulator, reference");
   EXPECT_EQ(
       message({"cpu", "x86-64-v9", 0}),
       "there is no feature level 'x86-64-v9'; known levels are x86-64-v4, "

@@ -82,23 +82,26 @@ private:
 };
 } // namespace
 
-static Options optionsFor(const CheckOptions &given, const char *target,
+static Options optionsFor(const CheckOptions &given, const std::string &target,
                           int threads) {
   Options options = given.options;
   options.target = target;
   options.threads = threads;
+  if (target == "reference") // has no levels
+    options.level.clear();
   return options;
 }
 
-static Kernel compileFor(const CheckOptions &given, const char *target) {
+static Kernel compileFor(const CheckOptions &given, const std::string &target) {
   return Compiler(optionsFor(given, target, 1))
       .compileFile(given.spec, given.specName);
 }
 
 Checker::Checker(const CheckOptions &given)
-    : given(given), compiled(compileFor(given, "cpu")),
+    : given(given), compiled(compileFor(given, given.options.target)),
       reference(compileFor(given, "reference")),
-      onTwo(compiled.getImpl().compilation, optionsFor(given, "cpu", 2)),
+      onTwo(compiled.getImpl().compilation,
+            optionsFor(given, given.options.target, 2)),
       signature(compiled.getImpl().signature),
       settings(parseSettings(given.set)),
       exact(exactKernel(given.spec, given.specName, given.options)) {}
@@ -374,9 +377,9 @@ int Checker::run() {
   progress.clear();
   if (given.only >= 0)
     fmt::print("case {}: {}\n", given.only, cases[given.only].describe());
-  fmt::print("{}: {} cases, cpu ({}) against reference, seed {}, {:.1f} s\n",
-             compiled.name(), done, compiled.getImpl().getLevel().name.str(),
-             given.seed, now() - begin);
+  fmt::print("{}: {} cases, {} ({}) against reference, seed {}, {:.1f} s\n",
+             compiled.name(), done, given.options.target,
+             compiled.getImpl().levelName(), given.seed, now() - begin);
   printTable();
   for (const std::string &failure : failures)
     fmt::print(stderr, "{}: error: {}\n", given.spec, failure);
@@ -440,6 +443,7 @@ void attn::addCheck(CLI::App &app, Action &action) {
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);
   addScheduleOption(*verb, given->options.schedule);
+  addGpuTargetOptions(*verb, given->options, "cpu, cuda or cuda-emulator");
   verb->add_option("--spec-name", given->specName,
                    "the spec, where the file holds several");
   verb->footer("Inputs are made for any spec: sizes around the borders of "
@@ -453,6 +457,10 @@ void attn::addCheck(CLI::App &app, Action &action) {
                "Example:\n  attnc check examples/yat.attn");
   verb->callback([given, &action] {
     action = [given] {
+      checkTarget(given->options.target);
+      if (given->options.target == "reference")
+        throw UsageError("--target reference: it is what targets are compared "
+                         "with");
       Checker checker(*given);
       return given->in.empty() ? checker.run() : checker.runGiven();
     };

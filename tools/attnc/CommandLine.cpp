@@ -133,7 +133,9 @@ void attn::checkThreads(int threads) {
 }
 
 void attn::checkTarget(const std::string &target) {
-  if (target != "cpu" && target != "reference")
-    throw UsageError(
-        fmt::format("--target {}: 'cpu' or 'reference' is expected", target));
+  if (target != "cpu" && target != "reference" && target != "cuda" &&
+      target != "cuda-emulator")
+    throw UsageError(fmt::format("--target {}: 'cpu', 'cuda', 'cuda-emulator' "
+                                 "or 'reference' is expected",
+                                 target));
 }

@@ -7,6 +7,7 @@
 
 #include "runtime/Compile.h"
 #include "CHeader.h"
+#include "CompileCuda.h"
 #include "Kernels.h"
 #include "LevelOption.h"
 #include "LinkShared.h"
@@ -27,8 +28,10 @@ using namespace attn::runtime;
 namespace {
 struct CompileOptions {
   std::string spec, specName, emit = "llvm", output = "-", header, cName;
+  std::string target = "cpu";
   SizeOptions sizes;
   Options options;
+  CompileCudaOptions cuda;
 };
 } // namespace
 
@@ -134,6 +137,15 @@ static int build(const CompileOptions &given) {
 }
 
 static int run(const CompileOptions &given) {
+  if (given.target == "cuda") {
+    CompileCudaOptions cuda = given.cuda;
+    cuda.spec = given.spec;
+    cuda.specName = given.specName;
+    cuda.emit = given.emit == "llvm" ? "cuda" : given.emit;
+    cuda.output = given.output;
+    cuda.sizes = given.sizes;
+    return compileForCuda(cuda);
+  }
   std::optional<Stage> stage = stageOf(given.emit);
   checkOptions(given, !stage);
   return stage ? print(given, *stage) : build(given);
@@ -156,6 +168,13 @@ void attn::addCompile(CLI::App &app, Action &action) {
                    "with obj and shared: the C header to write");
   verb->add_option("--c-name", given->cName,
                    "what the names in C begin with; default: the spec's name");
+  verb->add_option("--target", given->target,
+                   "cpu, or cuda: then --emit is cuda (a .cu file), ptx, "
+                   "cubin, or launch: NAME.launch.json, which is also written "
+                   "beside the others and says how to launch them")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  addCudaOptions(*verb, given->cuda);
   addSizeOptions(*verb, given->sizes);
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);

@@ -140,8 +140,7 @@ void attn::addApproximation(Facts &facts, const Explanation &explanation) {
                   quoteJson(report.source),
                   number(report.channels, report.channels > 0),
                   number(report.error, true), quoteJson(report.condition),
-                  report.warning.empty() ? "null"
-                                         : quoteJson(report.warning)));
+                  report.warning.empty() ? "null" : quoteJson(report.warning)));
 }
 
 void attn::addProofs(Facts &facts, const Explanation &explanation) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LevelOption.h"
+#include "lowering/CudaTarget.h"
 #include "lowering/Target.h"
 
 #include <fmt/format.h>
@@ -30,4 +31,22 @@ void attn::addFastMathOption(CLI::App &verb, bool &fast) {
   verb.add_flag("--fast-math", fast,
                 "give up digits for speed: exponentials to 3e-6, divisions to "
                 "3 ulp; nothing is promised where kappa divides by 0 or inf");
+}
+
+void attn::addGpuTargetOptions(CLI::App &verb, Options &options,
+                               const std::string &targets) {
+  verb.add_option("--target", options.target, targets)->capture_default_str();
+  std::string names;
+  for (const CudaLevel &known : cudaLevels())
+    names += (names.empty() ? "" : ", ") + known.name.str();
+  verb.add_option("--arch", options.level,
+                  "the architecture of a GPU target: " + names +
+                      "; default: the device's, sm_80 in the emulator")
+      ->check([names](const std::string &text) {
+        return findCudaLevel(text)
+                   ? std::string()
+                   : fmt::format("there is no GPU architecture '{}'; known "
+                                 "architectures are {}",
+                                 text, names);
+      });
 }

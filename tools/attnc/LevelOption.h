@@ -8,6 +8,8 @@
 #ifndef ATTN_TOOLS_LEVELOPTION_H
 #define ATTN_TOOLS_LEVELOPTION_H
 
+#include "attn/attn.h"
+
 #include <CLI/CLI.hpp>
 
 namespace attn {
@@ -16,6 +18,11 @@ namespace attn {
 void addLevelOption(CLI::App &verb, std::string &level);
 /// Adds `--fast-math`, see Options::fastMath.
 void addFastMathOption(CLI::App &verb, bool &fast);
+
+/// Adds `--target`, whose help begins with `targets`, and `--arch`, which is
+/// the level of a GPU target.
+void addGpuTargetOptions(CLI::App &verb, Options &options,
+                         const std::string &targets);
 
 } // namespace attn
 

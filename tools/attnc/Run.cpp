@@ -132,9 +132,10 @@ void attn::addRun(CLI::App &app, Action &action) {
                    "NAME=FILE.npy: where a result goes; without any, figures "
                    "are printed")
       ->allow_extra_args(false);
-  verb->add_option("--target", given->options.target,
-                   "cpu, or reference: float64, plain and slow")
-      ->capture_default_str();
+  addGpuTargetOptions(
+      *verb, given->options,
+      "cpu; cuda: a GPU; cuda-emulator: the GPU's kernel on the "
+      "CPU; or reference: float64, plain and slow");
   verb->add_option("--threads", given->options.threads,
                    "threads; 0: one a core")
       ->capture_default_str();

@@ -1,0 +1,61 @@
+//===- CudaTarget.cpp - the table of GPU architectures --------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/CudaTarget.h"
+
+#include <algorithm>
+
+using namespace attn;
+
+// 163, 99 and 227 KiB of shared memory a block: CUDA C++ Programming Guide,
+// "Technical Specifications per Compute Capability". With 64 keys a thread
+// holds 32 pairs, which leaves registers for the results of 128 channels.
+static const CudaLevel levels[] = {
+    {"sm_80", 166912, 4, 64, 128},  {"sm_86", 101376, 4, 64, 128},
+    {"sm_89", 101376, 4, 64, 128},  {"sm_90a", 232448, 4, 64, 128},
+    {"sm_100", 232448, 4, 64, 128}, {"sm_120", 101376, 4, 64, 128},
+};
+
+llvm::ArrayRef<CudaLevel> attn::cudaLevels() { return levels; }
+
+const CudaLevel *attn::findCudaLevel(llvm::StringRef name) {
+  for (const CudaLevel &level : levels)
+    if (level.name == name)
+      return &level;
+  return nullptr;
+}
+
+int64_t attn::cudaRowBytes(int64_t length, int64_t elementBytes) {
+  return (length + 15) / 16 * 16 * elementBytes + 16;
+}
+
+CudaTiles attn::chooseCudaTiles(const CudaLevel &level,
+                                llvm::ArrayRef<int64_t> queryRows,
+                                llvm::ArrayRef<int64_t> keyRows,
+                                int64_t elementBytes) {
+  int64_t perQuery = 8, perKey = 8, longest = 0; // norms and scalars
+  for (int64_t row : queryRows) {
+    perQuery += cudaRowBytes(row, elementBytes);
+    longest = std::max(longest, row);
+  }
+  for (int64_t row : keyRows) {
+    perKey += cudaRowBytes(row, elementBytes);
+    longest = std::max(longest, row);
+  }
+  CudaTiles tiles{16 * level.warps, level.tileK};
+  if (longest > level.wideRow)
+    tiles.tileK /= 2;
+  // Fewer keys first: with fewer queries every key is read more often.
+  auto fits = [&] {
+    return tiles.tileQ * perQuery + tiles.tileK * perKey <= level.sharedBytes;
+  };
+  while (!fits() && tiles.tileK > 16)
+    tiles.tileK /= 2;
+  while (!fits() && tiles.tileQ > 16)
+    tiles.tileQ /= 2;
+  return tiles;
+}

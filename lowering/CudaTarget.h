@@ -1,0 +1,52 @@
+//===- CudaTarget.h - the GPUs that code is made for ------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// As Target.h, for NVIDIA GPUs: one row an architecture.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_LOWERING_CUDATARGET_H
+#define ATTN_LOWERING_CUDATARGET_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+
+namespace attn {
+
+/// One architecture.
+struct CudaLevel {
+  llvm::StringLiteral name; ///< as in `--arch=`, and in #attn.target
+  int64_t sharedBytes;      ///< of shared memory that a block may have
+  int64_t warps;            ///< in a block, of 16 queries each
+  int64_t tileK;            ///< keys in a tile, rows of up to `wideRow`
+  int64_t wideRow;          ///< longer rows get half as many keys
+};
+
+/// All architectures, the oldest first.
+llvm::ArrayRef<CudaLevel> cudaLevels();
+/// The architecture of that name, or null.
+const CudaLevel *findCudaLevel(llvm::StringRef name);
+
+/// Queries and keys in a tile.
+struct CudaTiles {
+  int64_t tileQ, tileK;
+};
+/// Bytes of a row of `length` elements in shared memory: whole fragments, and
+/// 16 bytes so that rows begin in different banks.
+int64_t cudaRowBytes(int64_t length, int64_t elementBytes);
+/// Tiles whose rows fit into shared memory. A query has rows of the lengths
+/// `queryRows` there, a key of `keyRows`; of `elementBytes` each.
+CudaTiles chooseCudaTiles(const CudaLevel &level,
+                          llvm::ArrayRef<int64_t> queryRows,
+                          llvm::ArrayRef<int64_t> keyRows,
+                          int64_t elementBytes);
+
+} // namespace attn
+
+#endif // ATTN_LOWERING_CUDATARGET_H

@@ -1,0 +1,190 @@
+//===- Emulator.cpp - CUDA kernels on this machine's CPU ------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/Emulator.h"
+#include "lowering/cuda/Cuda.h"
+#include "runtime/emulator/GuardedMemory.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <mutex>
+
+using namespace attn;
+using namespace attn::runtime;
+
+namespace {
+/// A folder for the compiler's files, removed with all in it.
+class Scratch {
+public:
+  Scratch() {
+    if (std::error_code code =
+            llvm::sys::fs::createUniqueDirectory("attnc-emulator", path))
+      throw Error("cannot make a temporary folder: " + code.message());
+  }
+  ~Scratch() { llvm::sys::fs::remove_directories(path); }
+  std::string file(const char *name) const {
+    llvm::SmallString<128> full(path);
+    llvm::sys::path::append(full, name);
+    return std::string(full);
+  }
+  std::string write(const char *name, llvm::StringRef text) const {
+    std::string full = file(name);
+    std::error_code code;
+    llvm::raw_fd_ostream stream(full, code);
+    if (!code)
+      stream << text;
+    if (code)
+      throw Error(full + ": cannot write: " + code.message());
+    return full;
+  }
+
+private:
+  llvm::SmallString<128> path;
+};
+
+class EmulatedKernel : public GpuKernel {
+public:
+  explicit EmulatedKernel(const CudaProgram &program);
+  ~EmulatedKernel() override {
+    if (handle)
+      dlclose(handle);
+  }
+  void run(const Binding &binding) const override;
+
+private:
+  using Launch = const char *(int stage, void **parameters, long long blocks,
+                              unsigned seed);
+  CudaProgram program;
+  void *handle = nullptr;
+  Launch *launch = nullptr;
+};
+} // namespace
+
+static std::string findCompiler() {
+  if (const char *given = std::getenv("ATTN_CXX"); given && *given) {
+    llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName(given);
+    if (!found)
+      throw Error(std::string("ATTN_CXX names ") + given +
+                  ", which is no program on the PATH");
+    return *found;
+  }
+  for (const char *candidate : {"c++", "g++", "clang++"})
+    if (llvm::ErrorOr<std::string> found =
+            llvm::sys::findProgramByName(candidate))
+      return *found;
+  throw Error("the CUDA emulator needs a C++ compiler, and none of c++, g++, "
+              "clang++ is on the PATH; install one (Debian: g++), or set "
+              "ATTN_CXX");
+}
+
+/// One function that launches any stage.
+static std::string launcher(const CudaProgram &program) {
+  std::string text = "\nextern \"C\" const char *attn_emulate(int stage, void "
+                     "**p, long long blocks, unsigned seed) {\n"
+                     "  attn_host::seed = seed;\n  switch (stage) {\n";
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const LaunchStage &stage = program.stages[s];
+    text += "  case " + std::to_string(s) +
+            ":\n    return attn_host::launch(blocks, " +
+            std::to_string(stage.threads) + ", " +
+            std::to_string(stage.sharedBytes) + ", [=] {\n      " +
+            stage.entry + "(";
+    for (size_t n = 0; n < stage.parameters.size(); ++n) {
+      const std::string &type = stage.parameters[n].type;
+      text += (n ? ", " : "") + std::string("*static_cast<") + type +
+              (type.back() == '*' ? "" : " ") + "*>(p[" + std::to_string(n) +
+              "])";
+    }
+    text += ");\n    });\n";
+  }
+  return text + "  }\n  return \"there is no such stage\";\n}\n";
+}
+
+EmulatedKernel::EmulatedKernel(const CudaProgram &program) : program(program) {
+  std::string compiler = findCompiler();
+  Scratch scratch;
+  // The file that its include names is part of the text.
+  std::string host = hostPrelude().str(),
+              include = "#include \"runtime/emulator/Fibers.h\"\n";
+  host.erase(host.find(include), include.size());
+  scratch.write("Host.h", host);
+  std::string source = scratch.write(
+      "kernel.cpp", "#define " + kHostPreludeMacro.str() + " \"Host.h\"\n" +
+                        program.source + launcher(program));
+  std::string library = scratch.file("kernel.so"), log = scratch.file("log");
+  // Multiplications and additions fuse, as on the device.
+  std::vector<llvm::StringRef> arguments = {
+      compiler, "-std=c++17", "-O1",   "-march=native",   "-ffp-contract=fast",
+      "-w",     "-shared",    "-fPIC", "-fno-gnu-unique", source,
+      "-o",     library};
+  if (llvm::StringRef(compiler).contains("clang"))
+    llvm::erase(arguments, "-fno-gnu-unique");
+  std::optional<llvm::StringRef> redirects[] = {
+      llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
+  std::string message;
+  if (llvm::sys::ExecuteAndWait(compiler, arguments, std::nullopt, redirects, 0,
+                                0, &message)) {
+    auto text = llvm::MemoryBuffer::getFile(log);
+    throw Error(compiler + " refuses the CUDA source of " + program.name +
+                ": " + message +
+                (text ? (*text)->getBuffer().take_front(4000).str() : ""));
+  }
+  handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    throw Error(std::string("cannot load the emulated kernel: ") + dlerror());
+  launch = reinterpret_cast<Launch *>(dlsym(handle, "attn_emulate"));
+}
+
+void EmulatedKernel::run(const Binding &binding) const {
+  static std::mutex mutex; // signals, and the library's state, are global
+  std::lock_guard<std::mutex> lock(mutex);
+  LaunchArguments arguments(program, binding);
+  struct Copy {
+    GuardedMemory memory;
+    char *source;
+    bool isOutput;
+  };
+  std::vector<Copy> copies;
+  for (size_t n = 0; n < arguments.tensors.size(); ++n) {
+    Tensor &tensor = arguments.tensors[n];
+    auto [low, high] = LaunchArguments::span(tensor);
+    char *source =
+        tensor.data ? static_cast<char *>(tensor.data) + low : nullptr;
+    copies.push_back({GuardedMemory(source, high - low), source,
+                      isOutputRole(program.arguments[n].role)});
+    tensor.data = copies.back().memory.get() - low;
+  }
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const LaunchStage &stage = program.stages[s];
+    std::vector<int64_t> values = arguments.values(stage);
+    std::vector<void *> addresses;
+    for (int64_t &value : values)
+      addresses.push_back(&value);
+    int64_t blocks = arguments.blocks(stage);
+    const char *error = nullptr;
+    if (!runGuarded([&] {
+          error = launch(static_cast<int>(s), addresses.data(), blocks,
+                         static_cast<unsigned>(s + 1));
+        }))
+      error = "memory outside of the arrays is read or written";
+    if (error)
+      throw Error(stage.entry + " in the emulator: " + error);
+  }
+  for (const Copy &copy : copies)
+    if (copy.isOutput && copy.source)
+      copy.memory.copyTo(copy.source);
+}
+
+std::shared_ptr<const GpuKernel> runtime::emulate(const CudaProgram &program) {
+  return std::make_shared<EmulatedKernel>(program);
+}

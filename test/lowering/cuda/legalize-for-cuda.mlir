@@ -1,0 +1,50 @@
+// RUN: attn-opt %s -split-input-file -attn-legalize-for-cuda | FileCheck %s
+
+// Rows get the storage type; a scaled query is scaled after the product, where
+// no digit of it is rounded away; values are asked for beside the keys.
+
+// CHECK-LABEL: func.func @softmax.stage0
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: memref<?x?x?x64xbf16,
+// CHECK-SAME: %{{[a-z0-9]+}}: memref<?xf32> {attn.arg = #attn.arg<kind = param
+// CHECK: %[[ROWS:.+]] = tile.load %[[Q]]{{.*}} -> !tile.tile<q64, d64, bf16>
+// CHECK-NOT: tile.map
+// CHECK: scf.for %[[J:.+]] =
+// CHECK-NEXT: %[[K:.+]] = tile.load %{{.*}} -> !tile.tile<k64, d64, bf16>
+// CHECK-NEXT: tile.load %{{.*}} -> !tile.tile<k64, e64, bf16>
+// CHECK: %[[DOT:.+]] = tile.contract %[[ROWS]], %[[K]]
+// CHECK-NEXT: tile.map %[[DOT]]
+// CHECK-NEXT: ^bb0(%[[X:.+]]: f32)
+// CHECK-NEXT: arith.mulf %[[X]], %{{.+}} : f32
+!rows = memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>
+module attributes {attn.storage = bf16} {
+  func.func @softmax.stage0(%q: !rows {attn.arg = #attn.arg<kind = query, name = "q">},
+      %c: memref<?xf32> {attn.arg = #attn.arg<kind = param, name = "c", axes = ["head"]>},
+      %k: !rows {attn.arg = #attn.arg<kind = key, name = "k">},
+      %v: !rows {attn.arg = #attn.arg<kind = value, name = "v">},
+      %o: !rows {attn.arg = #attn.arg<kind = output, name = "o">}) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %zero = arith.constant 0.0 : f32
+    %n = memref.dim %k, %c64 : !rows
+    scf.forall (%b, %h, %t) in (1, 1, 1) {
+      %x = tile.load %q[%b, %h, %t] to %n : !rows -> !tile.tile<q64, d64, f32>
+      %factor = memref.load %c[%h] : memref<?xf32>
+      %scaled = tile.map %x : (!tile.tile<q64, d64, f32>) -> !tile.tile<q64, d64, f32> {
+      ^bb0(%a: f32):
+        %y = arith.mulf %a, %factor : f32
+        tile.yield %y : f32
+      }
+      %acc = tile.splat %zero : f32 -> !tile.tile<q64, e64, f32>
+      %sum = scf.for %j = %c0 to %n step %c64 iter_args(%carried = %acc) -> (!tile.tile<q64, e64, f32>) {
+        %keys = tile.load %k[%b, %h, %j] to %n : !rows -> !tile.tile<k64, d64, f32>
+        %none = tile.splat %zero : f32 -> !tile.tile<q64, k64, f32>
+        %p = tile.contract %scaled, %keys into %none : (!tile.tile<q64, d64, f32>, !tile.tile<k64, d64, f32>, !tile.tile<q64, k64, f32>) -> !tile.tile<q64, k64, f32>
+        %values = tile.load %v[%b, %h, %j] to %n : !rows -> !tile.tile<k64, e64, f32>
+        %next = tile.contract %p, %values into %carried : (!tile.tile<q64, k64, f32>, !tile.tile<k64, e64, f32>, !tile.tile<q64, e64, f32>) -> !tile.tile<q64, e64, f32>
+        scf.yield %next : !tile.tile<q64, e64, f32>
+      }
+      tile.store %sum, %o[%b, %h, %t] to %n : !tile.tile<q64, e64, f32>, !rows
+    }
+    return
+  }
+}

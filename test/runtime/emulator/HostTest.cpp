@@ -1,0 +1,121 @@
+//===- HostTest.cpp - the emulated machine --------------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/emulator/Host.h"
+
+#include "gtest/gtest.h"
+
+#include <random>
+
+// Conversions against the compiler's own, of all halves and of many floats.
+TEST(EmulatorHost, Halves) {
+  int wrong = 0;
+  for (unsigned bits = 0; bits < 65536; ++bits) {
+    u16 half = static_cast<u16>(bits);
+    if ((half & 0x7c00) == 0x7c00 && (half & 1023))
+      continue; // NaN
+    _Float16 own;
+    std::memcpy(&own, &half, 2);
+    wrong += attn_host::fromF16(half) != static_cast<float>(own);
+    wrong += attn_host::toF16(static_cast<float>(own)) != half;
+  }
+  std::mt19937 random(1);
+  for (int n = 0; n < 1000000; ++n) {
+    float x = std::ldexp(1 + random() % 65536 / 65536.f,
+                         static_cast<int>(random() % 48) - 30);
+    x = random() % 2 ? -x : x;
+    _Float16 own = static_cast<_Float16>(x);
+    u16 half;
+    std::memcpy(&half, &own, 2);
+    wrong += attn_host::toF16(x) != half;
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(attn_host::toBf16(1.f + 1.f / 256), 0x3f80); // ties to even
+  EXPECT_EQ(attn_host::toBf16(1.f + 3.f / 256), 0x3f82);
+  EXPECT_EQ(attn_host::fromBf16(0x4049), 3.140625f);
+}
+
+static const char *launch(void (*kernel)(), int threads = 64) {
+  return attn_host::launch(3, threads, 1024, kernel);
+}
+
+TEST(EmulatorHost, WarpCollectives) {
+  EXPECT_EQ(launch([] {
+              int sum = threadOf();
+              for (int mask = 1; mask < 32; mask *= 2)
+                sum += shuffleXor(sum, mask);
+              if (sum != (threadOf() < 32 ? 496 : 496 + 32 * 32))
+                attn_host::fail("wrong sum");
+              if (shuffle(threadOf(), 5) % 32 != 5)
+                attn_host::fail("wrong lane");
+              if (!anyThread(threadOf() == 40) || anyThread(false))
+                attn_host::fail("wrong vote");
+            }),
+            nullptr);
+}
+
+TEST(EmulatorHost, DivergenceFails) {
+  EXPECT_STREQ(launch([] {
+                 if (threadOf() < 16)
+                   shuffle(1, 0);
+               }),
+               "some threads of a warp never enter a collective");
+  EXPECT_STREQ(launch([] {
+                 if (threadOf() < 32)
+                   barrier();
+               }),
+               "some threads never reach a barrier");
+  EXPECT_STREQ(launch([] {
+                 if (threadOf() % 2)
+                   shuffle(1, 0);
+                 else
+                   shuffleXor(1, 1);
+               }),
+               "the threads of a warp enter different collectives");
+  // And afterwards the machine still works.
+  EXPECT_EQ(launch([] { barrier(); }), nullptr);
+}
+
+static float source[64];
+
+TEST(EmulatorHost, CopiesArriveWhenTheyAreWaitedFor) {
+  for (int n = 0; n < 64; ++n)
+    source[n] = n;
+  EXPECT_EQ(launch([] {
+              auto *shared = reinterpret_cast<float *>(attn_host::shared);
+              if (shared[threadOf()] == shared[threadOf()])
+                attn_host::fail("shared memory begins as NaN");
+              copyAsync4(shared + threadOf(), source + threadOf(), true);
+              commitCopies();
+              copyAsync4(shared + 64 + threadOf(), source, false);
+              commitCopies();
+              if (shared[threadOf()] == shared[threadOf()])
+                attn_host::fail("a copy arrives too early");
+              waitForCopies<1>();
+              if (shared[threadOf()] != threadOf())
+                attn_host::fail("a copy is missing");
+              if (shared[64 + threadOf()] == 0)
+                attn_host::fail("the second copy arrives too early");
+              waitForCopies<0>();
+              if (shared[64 + threadOf()] != 0)
+                attn_host::fail("what is outside is no zero");
+            }),
+            nullptr);
+  EXPECT_STREQ(launch([] { copyAsync16(attn_host::shared, source + 1, true); }),
+               "an asynchronous copy is misaligned");
+}
+
+// A warp runs ahead of the others as far as it can.
+TEST(EmulatorHost, MissingBarriersShow) {
+  EXPECT_STREQ(launch([] {
+                 auto *shared = reinterpret_cast<float *>(attn_host::shared);
+                 shared[threadOf()] = 1;
+                 if (!(shared[(threadOf() + 32) % 64] == 1))
+                   attn_host::fail("another warp has not run yet");
+               }),
+               "another warp has not run yet");
+}

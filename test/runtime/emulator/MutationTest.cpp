@@ -1,0 +1,164 @@
+//===- MutationTest.cpp - faults that the emulator must see ---------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each fault is put into the emitted text: the emulator must fail, or the
+// results must leave their bounds by far.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EmulatedCall.h"
+
+#include "gtest/gtest.h"
+
+using namespace attn;
+using namespace attn::runtime;
+
+namespace {
+
+struct Fault {
+  const char *name, *before, *after;
+  int which; ///< occurrence in the whole text, counted from 0; -1: the last
+};
+
+/// Replaces one occurrence; fails the test where there is none.
+bool inject(std::string &text, const Fault &fault) {
+  size_t at = std::string::npos;
+  if (fault.which < 0) {
+    at = text.rfind(fault.before);
+  } else {
+    at = text.find(fault.before);
+    for (int n = 0; n < fault.which && at != std::string::npos; ++n)
+      at = text.find(fault.before, at + 1);
+  }
+  if (at == std::string::npos)
+    return false;
+  text.replace(at, std::string(fault.before).size(), fault.after);
+  return true;
+}
+
+class Mutation : public ::testing::TestWithParam<Fault> {};
+
+void expectCaught(EmulatedCall &call, const Fault &fault) {
+  CudaProgram program = call.program();
+  ASSERT_TRUE(inject(program.source, fault)) << "nothing to change";
+  try {
+    call.run(program);
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find("in the emulator"),
+              std::string::npos)
+        << error.what(); // it must have been compiled
+    return;
+  }
+  EXPECT_GT(call.error(), 2e-2);
+}
+
+} // namespace
+
+class CausalSoftmaxBf16 : public Mutation {};
+TEST_P(CausalSoftmaxBf16, IsCaught) {
+  CallShape shape;
+  shape.Nq = shape.Nk = 200;
+  shape.type = Type::bf16;
+  EmulatedCall call("attention s(q, k, v) { kappa = exp(dot(q, k))\n mask = "
+                    "causal }",
+                    shape);
+  expectCaught(call, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, CausalSoftmaxBf16,
+    ::testing::Values(
+        Fault{"NoBarrierBeforeCopies", "barrier();", "", -1},
+        Fault{"NoWaitForQueries", "arrive<0>();", "barrier();", -1},
+        Fault{"NoBarrierAfterWait", "arrive<0>();", "waitForCopies<0>();", -1},
+        Fault{"NoWaitForKeys", "arrive<1>();", "barrier();", 0},
+        Fault{"NoWaitForValues", "arrive<1>();", "barrier();", -1},
+        Fault{"WaitsForTooFew", "arrive<1>();", "arrive<2>();", -1},
+        Fault{"KeysOfAnotherTile", "turn = 1 - turn;", "", -1},
+        Fault{"NotTransposed", "loadTransposed(b,", "loadMatrices(b,", 0},
+        Fault{"FragmentsSwapped", "mma(acc.x[n], q.x[s], b[0], b[1]",
+              "mma(acc.x[n], q.x[s], b[1], b[0]", 0},
+        Fault{"WrongRowsOfOperand", "laneOf() % 16) + laneOf() / 16 * 8;",
+              "laneOf() % 8) + laneOf() / 16 * 8;", 0},
+        Fault{"WrongColumns", "8 * n + 2 * (laneOf() % 4)",
+              "8 * n + (laneOf() % 4)", 0},
+        Fault{"StrictMask", "j <= i", "j < i", -1},
+        Fault{"NoEdge", ", edge, keep, -infinity())",
+              ", false, keep, -infinity())", -1},
+        Fault{"HalfOfARow", "sum = f(sum, shuffleXor(sum, 2));", "", 0},
+        Fault{"DivergentBarrier", "arrive<0>();",
+              "if (laneOf() < 16) arrive<0>();", -1},
+        Fault{"DivergentMatrices", "arrive<0>();",
+              "arrive<0>(); if (laneOf() < 16) shuffle(1, 0);", -1}),
+    [](const auto &info) { return info.param.name; });
+
+class YatF32 : public Mutation {};
+TEST_P(YatF32, IsCaught) {
+  CallShape shape;
+  shape.Nq = shape.Nk = 100;
+  shape.numbers = {{"b", 0.5}, {"eps", 1e-3}};
+  shape.nearKeys = true;
+  shape.Hq = 1;
+  EmulatedCall call(
+      "attention y(q, k, v; b >= 0, eps > 0) { kappa = (dot(q, k) "
+      "+ b)^2 / (sqdist(q, k) + eps) }",
+      shape);
+  expectCaught(call, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, YatF32,
+    ::testing::Values(Fault{"NoBarrierAfterNorms",
+                            "rowNorm(k, r);\n  barrier();", "rowNorm(k, r);",
+                            0},
+                      Fault{"WrongOwner", "int owner = laneOf() / 4 * 4 + t;",
+                            "int owner = laneOf() / 4 * 4;", 0},
+                      Fault{"KeysPastTheEnd", "j < int(nk)", "j >= 0", -1},
+                      Fault{"NoWait", "arrive<1>();", "barrier();", -1},
+                      Fault{"WrongNorm", "norms - 2 * dot", "norms - dot", 0}),
+    [](const auto &info) { return info.param.name; });
+
+// The last block of queries, and of keys, is not whole.
+TEST(MutationTest, OutOfBoundsIsCaught) {
+  for (Fault fault : {Fault{"", "bool inside = first + r < limit && c < C;",
+                            "bool inside = c < C;", 0},
+                      Fault{"", "if (row >= limit)", "if (false)", 0}}) {
+    CallShape shape;
+    shape.Nq = shape.Nk = 70; // the last tile is nearly empty
+    shape.Hq = 1;
+    shape.D = shape.Dv = 16;
+    EmulatedCall call("attention s(q, k, v) { kappa = exp(dot(q, k))\n mask = "
+                      "window(8, 8) }",
+                      shape);
+    CudaProgram program = call.program();
+    ASSERT_TRUE(inject(program.source, fault));
+    std::string message;
+    try {
+      call.run(program);
+    } catch (const Error &error) {
+      message = error.what();
+    }
+    EXPECT_EQ(message, "s_stage0 in the emulator: memory outside of the arrays "
+                       "is read or written");
+  }
+}
+
+TEST(MutationTest, LeakOfHiddenValuesIsCaught) {
+  for (Type type : {Type::f32, Type::bf16}) {
+    CallShape shape;
+    shape.type = type;
+    shape.Nq = shape.Nk = 100;
+    shape.oddValuesFrom = 70;
+    EmulatedCall call("attention s(q, k, v) { kappa = exp(dot(q, k))\n mask = "
+                      "causal }",
+                      shape);
+    CudaProgram program = call.program();
+    for (int n = 0; n < 2; ++n)
+      ASSERT_TRUE(
+          inject(program.source, {"", "edge && anyOdd(v)", "false", 0}));
+    call.run(program);
+    EXPECT_GT(call.error(), 1);
+  }
+}
