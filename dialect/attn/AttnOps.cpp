@@ -169,13 +169,38 @@ LogicalResult LinearOp::verify() {
       !getSchedule() || getSchedule()->getOrder() != Order::Linear)
     return emitOpError(
         "needs a licence for the linear order and a schedule of it");
-  auto dot = yieldOf(getKappa())
-                 ? yieldOf(getKappa()).getValues()[0].getDefiningOp<DotOp>()
-                 : DotOp();
-  if (!dot || dot.getLhs() != getKappa().getArgument(0) ||
-      dot.getRhs() != getKappa().getArgument(1))
-    return emitOpError("has a kappa that is the dot of its two rows");
+  if (getQueryFeatures().empty() != getKeyFeatures().empty())
+    return emitOpError("has features of both sides or of none");
+  Type lengths[2] = {getMappedRow(0), getMappedRow(1)};
+  Region *features[] = {&getQueryFeatures(), &getKeyFeatures()};
+  StringRef names[] = {"query_features", "key_features"};
+  for (unsigned side = 0; side < 2 && !features[0]->empty(); ++side) {
+    YieldOp yield = yieldOf(*features[side]);
+    SmallVector<Type> yields;
+    if (yield)
+      llvm::append_range(yields, yield.getValues().getTypes());
+    if (yields.size() != 1 || !isa<RowType>(yields[0]))
+      return emitOpError() << "region '" << names[side]
+                           << "' must yield one row";
+    if (failed(verifyRegion(*this, *features[side], names[side],
+                            {lengths[side]}, yields)))
+      return failure();
+    lengths[side] = yields[0];
+  }
+  if (lengths[0] != lengths[1])
+    return emitOpError("has feature rows of one length, not ")
+           << lengths[0] << " and " << lengths[1];
+  if (!getDecay().empty() &&
+      failed(verifyRegion(*this, getDecay(), "decay", {},
+                          {Float32Type::get(getContext())})))
+    return failure();
   return verifyAttention(*this);
+}
+int64_t LinearOp::getRank() {
+  if (getQueryFeatures().empty())
+    return getMappedRow(0).getLength();
+  return cast<RowType>(yieldOf(getQueryFeatures()).getValues()[0].getType())
+      .getLength();
 }
 
 LogicalResult RowsOp::verify() {

@@ -15,8 +15,9 @@ def Attn_ResultArrayAttr : TypedArrayAttrBase<Attn_ResultAttr, "results wanted">
 def Attn_TermArrayAttr : TypedArrayAttrBase<Attn_NormalizerTermAttr, "normaliser terms">;
 
 // The same meaning at two stages: undecided, and with the schedule chosen.
-class Attn_AttentionLike<string mnemonic> : Attn_Op<mnemonic, [AttrSizedOperandSegments,
-    MemoryEffects<[MemRead, MemWrite]>]> {
+// A schedule may have regions of its own behind the common ones.
+class Attn_AttentionLike<string mnemonic, dag ownRegions = (region), string ownFormat = "", string ownDeclarations = "">
+    : Attn_Op<mnemonic, [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let arguments = (ins
       AnyMemRef:$query, AnyMemRef:$key, AnyMemRef:$value,
       Optional<AnyMemRef>:$keyLengths, Optional<AnyMemRef>:$queryLengths, Optional<AnyMemRef>:$offset,
@@ -28,9 +29,9 @@ class Attn_AttentionLike<string mnemonic> : Attn_Op<mnemonic, [AttrSizedOperandS
       OptionalAttr<Attn_LicenceAttr>:$licence,
       OptionalAttr<Attn_ScheduleAttr>:$schedule,
       OptionalAttr<Attn_FeaturesAttr>:$features);
-  let regions = (region MaxSizedRegion<1>:$queryMap, MaxSizedRegion<1>:$keyMap,
+  let regions = !con((region MaxSizedRegion<1>:$queryMap, MaxSizedRegion<1>:$keyMap,
       MaxSizedRegion<1>:$valueMap, SizedRegion<1>:$kappa, MaxSizedRegion<1>:$mask,
-      MaxSizedRegion<1>:$normalizer);
+      MaxSizedRegion<1>:$normalizer), ownRegions);
   let assemblyFormat = [{
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
     (`lengths` `(` $keyLengths^ `,` $queryLengths `,` $offset `:` type($keyLengths) `,` type($queryLengths) `,` type($offset) `)`)?
@@ -39,7 +40,7 @@ class Attn_AttentionLike<string mnemonic> : Attn_Op<mnemonic, [AttrSizedOperandS
     attr-dict-with-keyword
     (`query` $queryMap^)? (`key` $keyMap^)? (`value` $valueMap^)?
     `kappa` $kappa (`mask` $mask^)? (`normalizer` $normalizer^)?
-  }];
+  }] # ownFormat;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The row type after f_Q, f_K, f_V (0, 1, 2).
@@ -49,7 +50,7 @@ class Attn_AttentionLike<string mnemonic> : Attn_Op<mnemonic, [AttrSizedOperandS
     bool wants(::attn::Result kind) { return static_cast<bool>(getOutput(kind)); }
     /// The value yielded for a term of the normaliser, or null.
     ::mlir::Value getTerm(::attn::NormalizerTerm term);
-  }];
+  }] # ownDeclarations;
 }
 
 def Attn_AttentionOp : Attn_AttentionLike<"attention"> {
@@ -94,16 +95,42 @@ def Attn_QuadraticOp : Attn_AttentionLike<"quadratic"> {
   }];
 }
 
-def Attn_LinearOp : Attn_AttentionLike<"linear"> {
+def Attn_LinearOp : Attn_AttentionLike<"linear",
+    (region MaxSizedRegion<1>:$queryFeatures, MaxSizedRegion<1>:$keyFeatures, MaxSizedRegion<1>:$decay),
+    [{ (`query_features` $queryFeatures^)? (`key_features` $keyFeatures^)? (`decay` $decay^)? }],
+    [{
+    /// Channels of phi.
+    int64_t getRank();
+  }]> {
   let summary = "attention by the linear schedule: phi(q) (sum_j phi(k_j) v_j^T)";
   let description = [{
     The meaning of `attn.attention` for a kernel that is a dot of feature rows, and the
     decision to sum over keys first: S = sum phi(k) v^T and z = sum phi(k) pass from tile to
-    tile, o = phi(q) S / phi(q) z. f_Q and f_K end in phi; kappa is the `attn.dot` of its two
-    rows, and yields, beside it, an exponent e(i) - e(j) where the kernel decays:
-    kappa = dot * exp(exponent). `state` is a workspace for the sums where the mask lets all
+    tile, o = phi(q) S / phi(q) z.
+
+    `kappa` is the whole kernel, of the rows that f_Q and f_K make, split under a gauge as
+    that of `attn.quadratic` is: pairs inside a tile of an ordered scan are computed by it, for what
+    features cancel is lost in their dot. `query_features` and `key_features` map the same rows to
+    phi(q) and phi(k), of one length (absent, both: f_Q and f_K end in phi). `decay` yields an exponent
+    e(i) - e(j) where the kernel decays: kappa = phi(q).phi(k) exp(e(i) - e(j)).
+
+    `state` is a workspace for the sums where the mask lets all
     queries see the same keys (`linear = whole`), of kStateParts parts of Dv rows of S and one
-    of z. Constraint (decided): carries a licence for the linear order and a schedule of it.
+    of z. Constraints: (decided) carries a licence for the linear order and a schedule of it;
+    (feature rows) the feature regions stand together and yield rows of one length.
+
+    ```mlir
+    attn.linear ins(...) ... kappa {
+    ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
+      %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
+      %w = arith.mulf %s, %s : f32
+      attn.yield %w : f32
+    } query_features {
+    ^bb0(%a: !attn.row<8xf32>):
+      %p = attn.power %a, 2 : !attn.row<8xf32>
+      attn.yield %p : !attn.row<36xf32>
+    } key_features { ... }
+    ```
   }];
 }
 

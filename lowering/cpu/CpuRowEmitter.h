@@ -25,8 +25,10 @@ public:
     buffers[op.getBody().getArgument(0)] = input;
   }
   mlir::LogicalResult run(llvm::ArrayRef<mlir::Value> targets);
-  /// Writes the only row to `target`, [key][coordinate].
-  mlir::LogicalResult runKeys(mlir::Value target);
+  /// Writes rows as [key][coordinate], keys `strides` apart, and scalars as
+  /// [key].
+  mlir::LogicalResult runKeys(llvm::ArrayRef<mlir::Value> targets,
+                              llvm::ArrayRef<int64_t> strides);
 
 private:
   using Values = CpuEmitter::Values;

@@ -115,22 +115,37 @@ LogicalResult RowEmitter::emitBody() {
   return success();
 }
 
-LogicalResult RowEmitter::runKeys(Value target) {
+LogicalResult RowEmitter::runKeys(ArrayRef<Value> targets,
+                                  ArrayRef<int64_t> strides) {
   if (failed(emitBody()))
     return failure();
-  Value row = op.getBody().front().getTerminator()->getOperand(0);
-  int64_t n = length(row), lanes = e.level.lanes;
-  if (!buffers.count(row))
-    fill(row, n, [&](Value d, int64_t v) { return element(row, d, v); });
-  e.loop(e.index(0), e.index(n), lanes, [&](Value d) {
-    Values block;
-    for (int64_t l = 0; l < lanes; ++l)
-      block.push_back(element(row, e.add(d, l), 0));
-    e.transpose(block);
-    for (int64_t l = 0; l < lanes; ++l)
-      e.storeVector(block[l], target,
-                    e.add(e.mul(e.add(firstKey, l), e.index(n)), d));
-  });
+  int64_t lanes = e.level.lanes;
+  for (auto [value, memory, step] :
+       llvm::zip(op.getBody().front().getTerminator()->getOperands(), targets,
+                 strides)) {
+    Value row = value, target = memory;
+    if (!isa<RowType>(row.getType())) {
+      e.storeVector(scalar(row, 0), target, firstKey);
+      continue;
+    }
+    int64_t n = length(row), whole = n / lanes * lanes, stride = step;
+    if (!buffers.count(row))
+      fill(row, n, [&](Value d, int64_t v) { return element(row, d, v); });
+    auto block = [&](Value d, int64_t count) {
+      Values block(lanes, count < lanes ? e.dense(0) : Value());
+      for (int64_t l = 0; l < count; ++l)
+        block[l] = element(row, e.add(d, l), 0);
+      e.transpose(block);
+      for (int64_t l = 0; l < lanes; ++l)
+        e.storeVector(block[l], target,
+                      e.add(e.mul(e.add(firstKey, l), e.index(stride)), d));
+    };
+    if (whole)
+      e.loop(e.index(0), e.index(whole), lanes,
+             [&](Value d) { block(d, lanes); });
+    if (whole < n)
+      block(e.index(whole), n - whole);
+  }
   return success();
 }
 
@@ -161,16 +176,31 @@ LogicalResult RowEmitter::run(ArrayRef<Value> targets) {
 LogicalResult CpuEmitter::emitKeyRows(tile::RowsOp op) {
   TileType type = typeOf(op.getTile());
   const TileForm view = forms[op.getTile()];
-  Value target = allocate(typeOf(op.getResult(0))), input;
   int64_t depth = type.getShape()[1];
+  Value input;
+  Values targets;
+  SmallVector<int64_t> strides;
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(entry);
-    input = make<memref::AllocaOp>(
-        MemRefType::get({depth, level.lanes}, b.getF32Type()),
-        b.getI64IntegerAttr(64));
+    auto reserve = [&](ArrayRef<int64_t> shape) -> Value {
+      return make<memref::AllocaOp>(MemRefType::get(shape, b.getF32Type()),
+                                    b.getI64IntegerAttr(64));
+    };
+    input = reserve({depth, level.lanes});
+    for (Value result : op.getResults()) {
+      TileType made = typeOf(result);
+      int64_t n = made.rank() == 2 ? made.getShape()[1] : 1;
+      strides.push_back(made.rank() == 2 ? llvm::alignTo(n, level.lanes) : 1);
+      targets.push_back(reserve({made.getShape()[0] * strides.back()}));
+      // Rows that are no features are read as those in the caller's memory.
+      forms[result] = {made.has('d') ? TileForm::View : TileForm::Buffer,
+                       targets.back(),
+                       made.has('d') ? index(strides.back()) : Value(),
+                       {},
+                       view.rows};
+    }
   }
-  forms[op.getResult(0)] = {TileForm::Buffer, target, {}, {}, view.rows};
   LogicalResult result = success();
   loop(index(0), view.rows, level.lanes, [&](Value first) {
     transposeRows(
@@ -181,14 +211,13 @@ LogicalResult CpuEmitter::emitKeyRows(tile::RowsOp op) {
         [&](Value d, int64_t l, Value x) {
           make<memref::StoreOp>(x, input, ValueRange{d, index(l)});
         });
-    result = RowEmitter(*this, op, first, input).runKeys(target);
+    result = RowEmitter(*this, op, first, input).runKeys(targets, strides);
   });
   return result;
 }
 
 LogicalResult CpuEmitter::emitRows(tile::RowsOp op) {
-  if (typeOf(op.getTile()).getAxes() == "kd" && op.getNumResults() == 1 &&
-      hasFeatureLanes(typeOf(op.getResult(0))) &&
+  if (typeOf(op.getTile()).getAxes() == "kd" &&
       forms[op.getTile()].kind == TileForm::View)
     return emitKeyRows(op);
   if (!hasLanes(typeOf(op.getTile())))

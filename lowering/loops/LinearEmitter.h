@@ -51,10 +51,17 @@ private:
   /// what the old sums are multiplied with.
   State absorb(mlir::Value features, mlir::Value values, State state,
                mlir::Value scale);
-  /// phi of the rows of q from row q0 on: a (q, r) tile.
-  mlir::Value queryFeatures(mlir::Value q0, mlir::Value positions);
-  /// phi of the keys [j0, limit), 0 past them: a (k, r) tile.
-  mlir::Value keyFeatures(mlir::Value j0, mlir::Value limit, int64_t tileK);
+  /// The rows of q from row q0 on, as kappa takes them.
+  mlir::Value queryRows(mlir::Value q0, mlir::Value positions);
+  /// phi of rows of q: a (q, r) tile.
+  mlir::Value queryFeatures(mlir::Value rows, mlir::Value positions);
+  /// The keys [j0, limit) as kappa takes them, where features are apart.
+  mlir::Value keyRows(mlir::Value j0, mlir::Value limit, int64_t tileK);
+  /// phi of the keys [j0, limit), 0 past them: a (k, r) tile. `rows` are the
+  /// keys, where features are apart.
+  mlir::Value keyFeatures(mlir::Value rows, mlir::Value j0, mlir::Value limit,
+                          int64_t tileK);
+  bool areFeaturesApart() { return !op.getKeyFeatures().empty(); }
   mlir::Value keyValues(mlir::Value j0, mlir::Value limit, int64_t tileK);
   /// The region on the rows of a tile, one tile.rows, or a tile.map where it is
   /// element-wise and `lanes` allows it.
@@ -78,7 +85,7 @@ private:
   bool needsMass, statePerHead = false;
   Coordinates at;
   mlir::Value queryExtent, keyExtent;
-  mlir::IRMapping uniforms; ///< scalars of kappa that no position changes
+  mlir::IRMapping uniforms; ///< scalars of the decay that no position changes
   llvm::SmallVector<mlir::Value> inductions;
 };
 

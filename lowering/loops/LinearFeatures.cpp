@@ -55,7 +55,7 @@ LinearEmitter::State LinearEmitter::absorbRange(Value lo, Value hi, State state,
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPoint(nested.getInsertionBlock(),
                             nested.getInsertionPoint());
-        Value features = keyFeatures(j0, hi, tileK);
+        Value features = keyFeatures(keyRows(j0, hi, tileK), j0, hi, tileK);
         if (base && decays()) {
           Value positions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
           features =
@@ -77,9 +77,10 @@ Value LinearEmitter::keyValues(Value j0, Value limit, int64_t tileK) {
                               ValueRange{at.batch, at.kvHead, j0}, limit);
 }
 
-Value LinearEmitter::queryFeatures(Value q0, Value positions) {
+Value LinearEmitter::queryRows(Value q0, Value positions) {
   auto memory = cast<MemRefType>(op.getQuery().getType());
-  tile::TileType type = b.type("qr", {tileQ, rank});
+  StringRef mapped = areFeaturesApart() ? "qd" : "qr";
+  tile::TileType type = b.type(mapped, {tileQ, op.getMappedRow(0).getLength()});
   bool identity = op.getQueryMap().empty();
   Value rows = b.make<tile::LoadOp>(
       identity ? type : b.type("qd", {tileQ, memory.getDimSize(3)}),
@@ -88,7 +89,27 @@ Value LinearEmitter::queryFeatures(Value q0, Value positions) {
                   : rowsOf(op.getQueryMap(), rows, positions, type, true);
 }
 
-Value LinearEmitter::keyFeatures(Value j0, Value limit, int64_t tileK) {
+Value LinearEmitter::queryFeatures(Value rows, Value positions) {
+  return areFeaturesApart() ? rowsOf(op.getQueryFeatures(), rows, positions,
+                                     b.type("qr", {tileQ, rank}), true)
+                            : rows;
+}
+
+Value LinearEmitter::keyRows(Value j0, Value limit, int64_t tileK) {
+  if (!areFeaturesApart())
+    return {};
+  int64_t length = cast<MemRefType>(op.getKey().getType()).getDimSize(3);
+  Value rows = b.make<tile::LoadOp>(b.type("kd", {tileK, length}), op.getKey(),
+                                    ValueRange{at.batch, at.kvHead, j0}, limit);
+  if (op.getKeyMap().empty())
+    return rows;
+  Value positions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
+  return rowsOf(op.getKeyMap(), rows, positions,
+                b.type("kd", {tileK, op.getMappedRow(1).getLength()}), false);
+}
+
+Value LinearEmitter::keyFeatures(Value rows, Value j0, Value limit,
+                                 int64_t tileK) {
   int64_t length = cast<MemRefType>(op.getKey().getType()).getDimSize(3);
   tile::TileType type = b.type("kr", {tileK, rank});
   auto load = [&](StringRef axes) {
@@ -98,7 +119,9 @@ Value LinearEmitter::keyFeatures(Value j0, Value limit, int64_t tileK) {
   Region &map = op.getKeyMap();
   Value positions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
   Value features;
-  if (length == rank)
+  if (rows)
+    features = rowsOf(op.getKeyFeatures(), rows, positions, type, false);
+  else if (length == rank)
     features = elementwise(map, load("kr"), type);
   if (!features)
     features = rowsOf(map, load("kd"), positions, type, false);

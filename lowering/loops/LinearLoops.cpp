@@ -17,13 +17,13 @@ using arith::CmpIPredicate;
 LinearEmitter::LinearEmitter(LinearOp op)
     : op(op), b(OpBuilder(op), op.getLoc()),
       tileQ(op.getSchedule()->getTileQ()), tileK(op.getSchedule()->getTileK()),
-      dimE(op.getMappedRow(2).getLength()),
-      rank(op.getMappedRow(0).getLength()),
+      dimE(op.getMappedRow(2).getLength()), rank(op.getRank()),
       needsMass(op.getNormalize() == Normalize::Mass ||
                 op.wants(Result::Mass) || op.wants(Result::Lse)) {
-  op.getKeyMap().walk([&](IndexOp index) {
-    statePerHead |= index.getPosition() == Position::Head;
-  });
+  for (Region *region : {&op.getKeyMap(), &op.getKeyFeatures()})
+    region->walk([&](IndexOp index) {
+      statePerHead |= index.getPosition() == Position::Head;
+    });
 }
 
 /// Work items: batches, key/value heads, heads of the group (if `perQueryHead`)
@@ -133,7 +133,8 @@ LogicalResult LinearEmitter::lowerQueries() {
   Value q0 = b.mul(inductions[0], b.index(tileQ));
   Value first = b.add(q0, emitOffset(b, op, at));
   Value positions = b.iota(first, b.type("q", {tileQ}, b.getIndexType()));
-  Value features = queryFeatures(q0, positions);
+  Value rows = queryRows(q0, positions);
+  Value features = rows ? queryFeatures(rows, positions) : Value();
   if (!features)
     return failure();
   Value s = b.make<tile::LoadOp>(b.type("er", {dimE, rank}), op.getState(),

@@ -50,33 +50,37 @@ LogicalResult LinearEmitter::lowerOrdered() {
   Value j0 = clamped(first), end = clamped(past);
   Value positions = b.iota(first, perQueryInt);
   Value keyPositions = b.iota(j0, b.type("k", {tileQ}, b.getIndexType()));
-  Value query = queryFeatures(q0, positions);
-  Value key = keyFeatures(j0, end, tileQ);
+  Value queryRows = this->queryRows(q0, positions);
+  Value query = queryRows ? queryFeatures(queryRows, positions) : Value();
+  Value keyRows = this->keyRows(j0, end, tileQ);
+  Value key = keyFeatures(keyRows, j0, end, tileQ);
   Value values = keyValues(j0, end, tileQ);
   RegionTiles kappa(b, op.getKappa(), at, tileQ, tileQ);
   RegionTiles mask(b, op.getMask(), at, tileQ, tileQ);
-  if (!query || !key || failed(kappa.enterQuery(query, nullptr, positions)) ||
-      failed(kappa.enterKeys(key, j0, keyPositions)) ||
+  if (!query || !key ||
+      failed(kappa.enterQuery(queryRows, nullptr, positions)) ||
+      failed(kappa.enterKeys(keyRows ? keyRows : key, j0, keyPositions)) ||
       failed(mask.enterQuery({}, nullptr, positions)) ||
       failed(mask.enterKeys({}, j0, keyPositions))) {
     return failure();
   }
 
-  // Inside the tile: pairs.
-  auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
+  // Inside the tile: pairs, by kappa itself. A row of few keys may have a kappa
+  // far below the features that it is a sum of.
+  ValueRange yields =
+      cast<YieldOp>(op.getKappa().front().getTerminator()).getValues();
   Value edge = b.boolean(true);
   Value keep = mask.mapPairs(
       cast<YieldOp>(op.getMask().front().getTerminator()).getValues()[0],
       keyPositions, b.getI1Type(), [&](ValueRange root, ValueRange j) {
         return b.both(root[0], b.cmp(CmpIPredicate::slt, j[0], end));
       });
-  Value weights = kappa.pairs(yield.getValues()[0]);
-  if (decays())
-    weights =
-        kappa.mapPairs(yield.getValues()[1], weights, b.getF32Type(),
-                       [&](ValueRange exponent, ValueRange x) {
-                         return b.mul(x[0], b.make<math::ExpOp>(exponent[0]));
-                       });
+  Value weights = yields.size() == 1
+                      ? kappa.pairs(yields[0])
+                      : kappa.mapPairs(yields, {}, b.getF32Type(),
+                                       [&](ValueRange root, ValueRange) {
+                                         return b.mul(b.exp2(root[0]), root[1]);
+                                       });
   weights = b.make<tile::MaskOp>(perPair, weights, edge, keep, b.real(0));
 
   // Before the tile: the state.
@@ -122,7 +126,7 @@ LogicalResult LinearEmitter::lowerOrdered() {
   if (documents.areThere()) {
     Value begin = documents.begin(j0, end);
     keyPositions = b.iota(begin, b.type("k", {tileQ}, b.getIndexType()));
-    key = keyFeatures(begin, end, tileQ);
+    key = keyFeatures(this->keyRows(begin, end, tileQ), begin, end, tileQ);
     values = keyValues(begin, end, tileQ);
     Value last = b.max(b.sub(end, b.index(1)), b.index(0));
     Value goesOn = documents.same(last, ids);
@@ -148,29 +152,29 @@ LogicalResult LinearEmitter::lowerOrdered() {
 // Decay
 //===----------------------------------------------------------------------===//
 
-bool LinearEmitter::decays() const {
-  return LinearOp(op).getKappa().front().getTerminator()->getNumOperands() == 2;
-}
+bool LinearEmitter::decays() const { return !LinearOp(op).getDecay().empty(); }
 
-/// The scalars of kappa that no position changes, at the builder's place.
+/// The scalars of the decay that no position changes, at the builder's place.
 LogicalResult LinearEmitter::enterUniforms() {
-  RegionTiles kappa(b, op.getKappa(), at, tileQ, tileQ);
+  if (!decays())
+    return success();
+  RegionTiles decay(b, op.getDecay(), at, tileQ, tileQ);
   Value none = b.iota(b.index(0), b.type("q", {tileQ}, b.getIndexType()));
-  if (failed(kappa.enterQuery({}, nullptr, none)))
+  if (failed(decay.enterQuery({}, nullptr, none)))
     return failure();
-  for (Operation &nested : op.getKappa().front())
+  for (Operation &nested : op.getDecay().front())
     for (Value v : nested.getResults())
-      if (kappa.axes()(v) == Uniform)
-        uniforms.map(v, kappa.uniform(v));
+      if (decay.axes()(v) == Uniform)
+        uniforms.map(v, decay.uniform(v));
   return success();
 }
 
 /// exp(e(i) - e(j)) at the builder's place, for scalar positions.
 Value LinearEmitter::emitExponent(Value i, Value j) {
-  Block &kappa = op.getKappa().front();
-  AxesOf axes(op.getKappa(), {QueryAxis, KeyAxis});
+  Block &decay = op.getDecay().front();
+  AxesOf axes(op.getDecay(), {});
   IRMapping map(uniforms);
-  for (Operation &nested : kappa.without_terminator()) {
+  for (Operation &nested : decay.without_terminator()) {
     if (auto index = dyn_cast<IndexOp>(nested)) {
       if (index.getPosition() == Position::I)
         map.map(index.getResult(), i);
@@ -178,12 +182,11 @@ Value LinearEmitter::emitExponent(Value i, Value j) {
         map.map(index.getResult(), j);
       continue;
     }
-    if (isa<DotOp>(nested) || axes(nested.getResult(0)) == Uniform)
-      continue;
-    b.clone(nested, map);
+    if (axes(nested.getResult(0)) != Uniform)
+      b.clone(nested, map);
   }
   return b.make<math::ExpOp>(
-      map.lookupOrDefault(kappa.getTerminator()->getOperand(1)));
+      map.lookupOrDefault(decay.getTerminator()->getOperand(0)));
 }
 
 Value LinearEmitter::ratio(Value i, Value j) { return emitExponent(i, j); }

@@ -65,7 +65,7 @@ LogicalResult RegionTiles::enterQuery(Value rows, Region *queryMap,
     if (!op.hasTrait<OpTrait::IsTerminator>())
       b.clone(op, uniforms);
   }
-  if (rows && failed(makeQueryRows(rows, queryMap, positions)))
+  if (rows && failed(makeRows(QueryAxis, rows, queryMap, positions)))
     return failure();
 
   // Scalars of the query that pairs use: hoisted out of the loop over keys.
@@ -85,35 +85,39 @@ LogicalResult RegionTiles::enterQuery(Value rows, Region *queryMap,
   return success();
 }
 
-/// One tile.rows makes every row of the query that a pair needs, and every
-/// scalar that is read off a row (norms, dots with parameters).
-LogicalResult RegionTiles::makeQueryRows(Value rows, Region *queryMap,
-                                         Value positions) {
-  Value argument = region.getArgument(0);
+/// One tile.rows makes every row of a side that a pair needs, and every scalar
+/// that is read off a row (norms, dots with parameters).
+LogicalResult RegionTiles::makeRows(Axes side, Value rows, Region *sideMap,
+                                    Value positions) {
+  bool isQuery = side == QueryAxis;
+  auto &tiles = isQuery ? queryTiles : keyTiles;
+  Value argument = region.getArgument(isQuery ? 0 : 1);
   llvm::SetVector<Value> wanted;
-  bool identity = !queryMap || queryMap->empty();
+  bool identity = !sideMap || sideMap->empty();
   if (!identity)
     wanted.insert(argument);
   for (Operation &op : region.front()) {
     Axes axes = op.getNumResults() ? axesOf(op.getResult(0)) : PairAxes;
-    if (readsRows(&op) && axes == QueryAxis)
+    if (readsRows(&op) && axes == side)
       wanted.insert(op.getResult(0));
     if (axes == PairAxes)
       for (Value operand : op.getOperands())
-        if (isRow(operand) && axesOf(operand) == QueryAxis &&
+        if (isRow(operand) && axesOf(operand) == side &&
             (operand != argument || !identity))
           wanted.insert(operand);
   }
   if (identity)
-    queryTiles[argument] = rows;
+    tiles[argument] = rows;
   if (wanted.empty())
     return success();
 
+  int64_t extent = isQuery ? tileQ : tileK;
   SmallVector<Type> types;
   for (Value v : wanted)
     types.push_back(
-        isRow(v) ? b.type("qd", {tileQ, cast<RowType>(v.getType()).getLength()})
-                 : b.type("q", {tileQ}));
+        isRow(v) ? b.type(isQuery ? "qd" : "kd",
+                          {extent, cast<RowType>(v.getType()).getLength()})
+                 : b.type(isQuery ? "q" : "k", {extent}));
   auto op = b.make<tile::RowsOp>(types, rows, ValueRange{positions});
   {
     OpBuilder::InsertionGuard guard(b);
@@ -127,7 +131,7 @@ LogicalResult RegionTiles::makeQueryRows(Value rows, Region *queryMap,
     auto cloneInto = [&](Region &source, IRMapping &map, Axes levels) {
       for (Operation &nested : source.front().without_terminator()) {
         if (auto index = dyn_cast<IndexOp>(nested)) {
-          if (index.getPosition() == Position::I)
+          if (index.getPosition() == (isQuery ? Position::I : Position::J))
             map.map(index.getResult(), position);
           else if (!map.contains(index.getResult()))
             map.map(index.getResult(),
@@ -138,27 +142,27 @@ LogicalResult RegionTiles::makeQueryRows(Value rows, Region *queryMap,
                                                               : at.nk);
           continue;
         }
-        if (levels == PairAxes || (axesOf(nested.getResult(0)) & KeyAxis) == 0)
+        if (levels == PairAxes || (axesOf(nested.getResult(0)) & ~side) == 0)
           b.clone(nested, map);
       }
     };
     if (!identity) {
       IRMapping map;
-      map.map(queryMap->getArgument(0), row);
-      cloneInto(*queryMap, map, PairAxes);
+      map.map(sideMap->getArgument(0), row);
+      cloneInto(*sideMap, map, PairAxes);
       row = map.lookupOrDefault(
-          cast<YieldOp>(queryMap->front().getTerminator()).getValues()[0]);
+          cast<YieldOp>(sideMap->front().getTerminator()).getValues()[0]);
     }
     IRMapping map;
     map.map(argument, row);
-    cloneInto(region, map, QueryAxis);
+    cloneInto(region, map, side);
     SmallVector<Value> yields;
     for (Value v : wanted)
       yields.push_back(map.lookup(v));
     b.make<tile::YieldOp>(yields);
   }
   for (auto [v, t] : llvm::zip(wanted, op.getResults()))
-    queryTiles[v] = t;
+    tiles[v] = t;
   return success();
 }
 
@@ -169,11 +173,12 @@ LogicalResult RegionTiles::makeQueryRows(Value rows, Region *queryMap,
 LogicalResult RegionTiles::enterKeys(Value key, Value j0, Value positions) {
   keyTiles.clear();
   keyNorms.clear();
-  if (key && isa<tile::TileType>(key.getType()))
-    keyTiles[region.getArgument(1)] = key;
   keyMemory = key;
   firstKey = j0;
   keyPositions = positions;
+  if (key && isa<tile::TileType>(key.getType()) &&
+      failed(makeRows(KeyAxis, key, nullptr, positions)))
+    return failure();
   if (region.empty())
     return success();
   for (Operation &op : region.front()) {

@@ -38,7 +38,8 @@ public:
   mlir::LogicalResult enterQuery(mlir::Value rows, mlir::Region *queryMap,
                                  mlir::Value positions);
   /// Computes what a tile of keys adds. `key` is the memory of block argument
-  /// 1, or its tile; `j0` the first key, `positions` the tile of j.
+  /// 1, whose derived rows were hoisted, or its tile; `j0` the first key,
+  /// `positions` the tile of j.
   mlir::LogicalResult enterKeys(mlir::Value key, mlir::Value j0,
                                 mlir::Value positions);
 
@@ -70,8 +71,8 @@ private:
   void emitScaled(mlir::Operation *op, mlir::IRMapping &map,
                   mlir::Operation *mapOp);
   // RegionTiles.cpp.
-  mlir::LogicalResult makeQueryRows(mlir::Value rows, mlir::Region *queryMap,
-                                    mlir::Value positions);
+  mlir::LogicalResult makeRows(Axes side, mlir::Value rows,
+                               mlir::Region *sideMap, mlir::Value positions);
   mlir::FailureOr<mlir::Value> keyRow(mlir::Value v);
   mlir::FailureOr<mlir::Value> pairTile(mlir::Operation *op);
   mlir::Value distanceAddend(SqDistOp op);

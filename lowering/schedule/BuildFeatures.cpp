@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// phi_Q and phi_K become the last steps of f_Q and f_K, so that kappa is a dot
-// of two rows: attn.linear. The channels are those of the licence's derivation,
-// and zeros up to whole vectors of the target.
+// attn.linear: phi of the rows of q and of k beside kappa as it stands. Where
+// kappa is hardly more than the dot of two rows, these are phi, and become the
+// last steps of f_Q and f_K. The channels are those of the licence's
+// derivation, and zeros up to whole vectors of the target.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,6 +39,9 @@ public:
   Value row(bool query);
   /// e(i) - e(j) of kappa = exp(e(i) - e(j)) phi(q).phi(k); null without decay.
   FailureOr<Value> exponent();
+  /// Whether phi is a row, or a multiple of one: their dot is kappa, and as
+  /// cheap and exact.
+  bool isPlain() const;
 
 private:
   Value block(const FeatureBlock &block, bool query);
@@ -140,6 +144,14 @@ FailureOr<Value> FeatureBuilder::exponent() {
   return sum ? make<arith::AddFOp>(sum, difference) : difference;
 }
 
+bool FeatureBuilder::isPlain() const {
+  const FeatureMap &map = *features.separable.map;
+  unsigned degree = 0;
+  for (unsigned power : map.blocks[0].degrees)
+    degree += power;
+  return map.blocks.size() == 1 && degree == 1;
+}
+
 /// Makes `row`, a value of kappa, the result of a row map.
 static void appendTo(Region &map, Value row, Region &kappa, unsigned argument,
                      Value memory) {
@@ -165,6 +177,25 @@ static void appendTo(Region &map, Value row, Region &kappa, unsigned argument,
   IRMapping mapping;
   mapping.map(kappa.getArgument(argument), last);
   yield.getValuesMutable().assign(cloneSlice(b, row, kappa, mapping));
+}
+
+/// A region that yields `v`, a value of kappa, from the argument of kappa that
+/// it reads, if that is one.
+static void cloneInto(Region &into, Value v, Region &kappa,
+                      std::optional<unsigned> argument) {
+  OpBuilder b(v.getContext());
+  SmallVector<Type> types;
+  SmallVector<Location> locations;
+  if (argument) {
+    types.push_back(kappa.getArgument(*argument).getType());
+    locations.push_back(v.getLoc());
+  }
+  Block *block = b.createBlock(&into, {}, types, locations);
+  IRMapping mapping;
+  if (argument)
+    mapping.map(kappa.getArgument(*argument), block->getArgument(0));
+  Value made = cloneSlice(b, v, kappa, mapping);
+  YieldOp::create(b, v.getLoc(), ValueRange{mapping.lookupOrDefault(made)});
 }
 
 /// The sums over keys that all queries of a sequence read.
@@ -215,29 +246,41 @@ struct BuildFeatures : attn::impl::BuildFeaturesPassBase<BuildFeatures> {
     Region &kappa = op.getKappa();
     Value query, key;
     FailureOr<Value> exponent = failure();
+    bool plain = false;
     {
       FeatureBuilder features(op, lanes);
       query = features.row(true);
       key = features.row(false);
       exponent = features.exponent();
+      plain = features.isPlain();
     }
     if (!query || !key || failed(exponent))
       return giveUp(op);
     int64_t rank = lengthOf(query);
-    appendTo(op.getQueryMap(), query, kappa, 0, op.getQuery());
-    appendTo(op.getKeyMap(), key, kappa, 1, op.getKey());
+    Region ownRegions[3]; // features of q and of k, decay
+    if (*exponent)
+      cloneInto(ownRegions[2], *exponent, kappa, std::nullopt);
+    if (plain) {
+      appendTo(op.getQueryMap(), query, kappa, 0, op.getQuery());
+      appendTo(op.getKeyMap(), key, kappa, 1, op.getKey());
+      makeDot(kappa, rank, *exponent);
+    } else {
+      cloneInto(ownRegions[0], query, kappa, 0);
+      cloneInto(ownRegions[1], key, kappa, 1);
+      dropUnused(kappa);
+    }
 
     OpBuilder b(op);
-    Location loc = kappa.front().getTerminator()->getLoc();
     SmallVector<Value> operands(op->getOperands());
     OperationState state(op.getLoc(), LinearOp::getOperationName());
     state.addAttributes(op->getAttrs());
     auto segments = llvm::to_vector(op.getProperties().operandSegmentSizes);
     if (op.getLicence()->getLinear() == LinearScan::Whole) {
       bool perQueryHead = false;
-      op.getKeyMap().walk([&](IndexOp index) {
-        perQueryHead |= index.getPosition() == Position::Head;
-      });
+      for (Region *region : {&op.getKeyMap(), &ownRegions[1]})
+        region->walk([&](IndexOp index) {
+          perQueryHead |= index.getPosition() == Position::Head;
+        });
       operands.push_back(addState(
           getOperation(), op.getMappedRow(2).getLength(), rank, perQueryHead));
       segments.back() = 1;
@@ -245,23 +288,41 @@ struct BuildFeatures : attn::impl::BuildFeaturesPassBase<BuildFeatures> {
     state.addOperands(operands);
     state.attributes.set("operandSegmentSizes",
                          b.getDenseI32ArrayAttr(segments));
-    // kappa anew; the other regions move.
-    Region dot;
-    RowType row = RowType::get(b.getContext(), rank, b.getF32Type());
-    b.createBlock(&dot, {}, {row, row}, {loc, loc});
-    SmallVector<Value> yields{
-        DotOp::create(b, loc, dot.getArgument(0), dot.getArgument(1))};
-    IRMapping mapping;
-    if (*exponent)
-      yields.push_back(cloneSlice(b, *exponent, kappa, mapping));
-    YieldOp::create(b, loc, yields);
-    kappa.takeBody(dot);
     for (Region &region : op->getRegions())
+      state.addRegion()->takeBody(region);
+    for (Region &region : ownRegions)
       state.addRegion()->takeBody(region);
     b.setInsertionPoint(op);
     b.create(state);
     op.erase();
     return success();
+  }
+
+  /// kappa anew: the dot of the rows that f_Q and f_K end in, under the decay.
+  static void makeDot(Region &kappa, int64_t rank, Value exponent) {
+    Location loc = kappa.front().getTerminator()->getLoc();
+    OpBuilder b(kappa.getContext());
+    Region made;
+    RowType row = RowType::get(b.getContext(), rank, b.getF32Type());
+    b.createBlock(&made, {}, {row, row}, {loc, loc});
+    Value weight =
+        DotOp::create(b, loc, made.getArgument(0), made.getArgument(1));
+    if (exponent) {
+      IRMapping mapping;
+      Value power =
+          math::ExpOp::create(b, loc, cloneSlice(b, exponent, kappa, mapping));
+      weight = arith::MulFOp::create(b, loc, weight, power);
+    }
+    YieldOp::create(b, loc, ValueRange{weight});
+    kappa.takeBody(made);
+  }
+
+  /// What was made for the features only, at the end of kappa.
+  static void dropUnused(Region &kappa) {
+    for (Operation &nested : llvm::make_early_inc_range(
+             llvm::reverse(kappa.front().without_terminator())))
+      if (isOpTriviallyDead(&nested))
+        nested.erase();
   }
 
   /// An atom has no operation: the other order does all, if there is one.

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Decides and writes; the loops read and act. Where the licence asks for a
-// gauge, kappa is split here, so that attn.quadratic says what is computed.
+// gauge, kappa is split here, so that attn.quadratic says what is computed, and
+// attn.linear computes pairs as that does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@ namespace {
 
 /// kappa yields (exponent, factor) instead of one value: kappa = 2^exponent
 /// factor.
-LogicalResult splitKappa(AttentionOp op) {
+template <typename Op> LogicalResult splitKappa(Op op) {
   auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
   OpBuilder builder(yield);
   FailureOr<GaugeSplit> split = splitGauge(yield.getValues()[0], builder);
@@ -154,16 +155,22 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
       quadratic.setScheduleAttr(withTiles(order, tileQ, tileK));
       op.erase();
     }
-    getOperation().walk([&](LinearOp op) {
+    SmallVector<LinearOp> linear;
+    getOperation().walk([&](LinearOp op) { linear.push_back(op); });
+    for (LinearOp op : linear) {
+      // Where features are apart, kappa is as it was written.
+      if (op.getLicence()->getGauge() == Gauge::Max &&
+          !op.getQueryFeatures().empty() && failed(splitKappa(op)))
+        return signalPassFailure();
       bool ordered = op.getLicence()->getLinear() == LinearScan::Ordered;
-      int64_t rank = op.getMappedRow(0).getLength();
+      int64_t rank = op.getRank();
       // Pairs inside a tile are work that grows with the tile.
       int64_t tileQ = ordered ? level->lanes
                               : featureRows(level->tileQ(), rank, level->lanes);
       op.setScheduleAttr(
           withTiles(*op.getSchedule(), tileQ,
                     featureRows(kLinearTileK, rank, level->lanes)));
-    });
+    }
   }
 };
 

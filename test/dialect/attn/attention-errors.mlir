@@ -203,14 +203,72 @@ func.func @linear_unlicensed(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
 
 // -----
 
-func.func @linear_kappa(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
-  // expected-error@+1 {{has a kappa that is the dot of its two rows}}
+func.func @linear_sides(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
+  // expected-error@+1 {{has features of both sides or of none}}
   attn.linear ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass>
       attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = ordered, rank = 8>, schedule = #attn.schedule<order = linear>} kappa {
   ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
     %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
-    %w = arith.mulf %s, %s : f32
-    attn.yield %w : f32
+    attn.yield %s : f32
+  } query_features {
+  ^bb0(%a: !attn.row<8xf32>):
+    attn.yield %a : !attn.row<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @linear_lengths(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
+  // expected-error@+1 {{has feature rows of one length, not '!attn.row<36xf32>' and '!attn.row<8xf32>'}}
+  attn.linear ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass>
+      attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = ordered, rank = 8>, schedule = #attn.schedule<order = linear>} kappa {
+  ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
+    %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
+    attn.yield %s : f32
+  } query_features {
+  ^bb0(%a: !attn.row<8xf32>):
+    %p = attn.power %a, 2 : !attn.row<8xf32>
+    attn.yield %p : !attn.row<36xf32>
+  } key_features {
+  ^bb0(%a: !attn.row<8xf32>):
+    attn.yield %a : !attn.row<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @linear_rows(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
+  // expected-error@+1 {{region 'key_features' must yield one row}}
+  attn.linear ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass>
+      attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = ordered, rank = 8>, schedule = #attn.schedule<order = linear>} kappa {
+  ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
+    %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
+    attn.yield %s : f32
+  } query_features {
+  ^bb0(%a: !attn.row<8xf32>):
+    attn.yield %a : !attn.row<8xf32>
+  } key_features {
+  ^bb0(%a: !attn.row<8xf32>):
+    %n = attn.sqnorm %a : !attn.row<8xf32>
+    attn.yield %n : f32
+  }
+  return
+}
+
+// -----
+
+func.func @linear_decay(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
+  // expected-error@+1 {{region 'decay' must yield ('f32'), it yields ('index')}}
+  attn.linear ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass>
+      attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = ordered, rank = 8>, schedule = #attn.schedule<order = linear>} kappa {
+  ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
+    %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
+    attn.yield %s : f32
+  } decay {
+    %i = attn.index i
+    attn.yield %i : index
   }
   return
 }

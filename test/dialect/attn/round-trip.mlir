@@ -92,6 +92,10 @@ func.func @features(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
 // CHECK: attn.quadratic {{.*}} attributes {licence = #attn.licence<nonnegative = yes, sign_reason = "exp", gauge = max>, schedule = #attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>} kappa
 // CHECK: attn.linear {{.*}} state(%{{.*}} : memref<?x?x?x8xf32>) {{.*}} attributes {licence = #attn.licence<nonnegative = yes, gauge = none, linear = whole, rank = 8>, schedule = #attn.schedule<order = linear, tile_q = 64, tile_k = 64, pair_cost = 16, row_cost = 72>} key {
 // CHECK: attn.channels %{{.*}}, %{{.*}}
+// CHECK: query_features {
+// CHECK: attn.power %{{.*}}, 2 : !attn.row<8xf32>
+// CHECK: key_features {
+// CHECK: decay {
 // CHECK: attn.rows %{{.*}} into %{{.*}} : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>
 func.func @decided(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
   attn.quadratic ins(%q, %q, %q : memref<?x?x?x8xf32>, memref<?x?x?x8xf32>, memref<?x?x?x8xf32>) outs(%o : memref<?x?x?x8xf32>) results [#attn.result<o>] normalize<mass> attributes {licence = #attn.licence<nonnegative = yes, sign_reason = "exp", gauge = max>, schedule = #attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>} kappa {
@@ -109,6 +113,17 @@ func.func @decided(%q: memref<?x?x?x8xf32>, %o: memref<?x?x?x8xf32>) {
   ^bb0(%a: !attn.row<8xf32>, %b: !attn.row<8xf32>):
     %s = attn.dot %a, %b : !attn.row<8xf32>, !attn.row<8xf32>
     attn.yield %s : f32
+  } query_features {
+  ^bb0(%a: !attn.row<8xf32>):
+    %p = attn.power %a, 2 : !attn.row<8xf32>
+    attn.yield %p : !attn.row<36xf32>
+  } key_features {
+  ^bb0(%a: !attn.row<8xf32>):
+    %p = attn.power %a, 2 : !attn.row<8xf32>
+    attn.yield %p : !attn.row<36xf32>
+  } decay {
+    %c = arith.constant 0.0 : f32
+    attn.yield %c : f32
   }
   attn.rows %q into %o : memref<?x?x?x8xf32>, memref<?x?x?x8xf32> {
   ^bb0(%a: !attn.row<8xf32>):

@@ -10,11 +10,15 @@
 // Keys before the first query, then tiles of queries.
 // CHECK:           scf.for {{.*}} -> (!tile.tile<e16, r136, f32>, !tile.tile<r136, f32>)
 // CHECK:           scf.for {{.*}} iter_args(%[[S:.*]] = {{.*}}, %[[Z:.*]] = {{.*}}) -> (!tile.tile<e16, r136, f32>, !tile.tile<r136, f32>)
+// CHECK:             %[[Q:.*]] = tile.load {{.*}} -> !tile.tile<q8, d16, f32>
 // CHECK:             %[[PQ:.*]] = tile.rows {{.*}} -> !tile.tile<q8, r136, f32>
+// CHECK:             %[[K:.*]] = tile.load {{.*}} -> !tile.tile<k8, d16, f32>
 // CHECK:             %[[PK:.*]] = tile.mask {{.*}} -> !tile.tile<k8, r136, f32>
 // CHECK:             %[[V:.*]] = tile.load {{.*}} -> !tile.tile<k8, e16, f32>
-// CHECK:             %[[A:.*]] = tile.contract %[[PQ]], %[[PK]] into
-// CHECK:             %[[P:.*]] = tile.mask %[[A]]
+// Pairs inside the tile by kappa itself.
+// CHECK:             %[[A:.*]] = tile.contract %[[Q]], %[[K]] into
+// CHECK:             %[[W:.*]] = tile.map %[[A]]
+// CHECK:             %[[P:.*]] = tile.mask %[[W]]
 // CHECK:             %[[OLD:.*]] = tile.contract %[[PQ]], %[[S]] into
 // CHECK:             tile.contract %[[P]], %[[V]] into %[[OLD]] if %{{.*}} keep
 // CHECK:             tile.contract %[[PQ]], %[[Z]] into
