@@ -319,8 +319,8 @@ struct BuildFeatures : attn::impl::BuildFeaturesPassBase<BuildFeatures> {
 
   /// What was made for the features only, at the end of kappa.
   static void dropUnused(Region &kappa) {
-    for (Operation &nested : llvm::make_early_inc_range(
-             llvm::reverse(kappa.front().without_terminator())))
+    for (Operation &nested :
+         llvm::make_early_inc_range(llvm::reverse(kappa.front())))
       if (isOpTriviallyDead(&nested))
         nested.erase();
   }
