@@ -73,7 +73,7 @@ private:
 static std::string findCompiler() {
   if (const char *given = std::getenv("ATTN_CXX"); given && *given) {
     llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName(given);
-    if (!found)
+    if (!found || !llvm::sys::fs::can_execute(*found))
       throw Error(std::string("ATTN_CXX names ") + given +
                   ", which is no program on the PATH");
     return *found;

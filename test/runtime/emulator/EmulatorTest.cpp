@@ -33,13 +33,13 @@ const char *softmax = "attention s(q, k, v) { kappa = exp(dot(q, k) / "
 const char *yat =
     "attention y(q, k, v; b >= 0, eps > 0) { kappa = (dot(q, k) + "
     "b)^2 / (sqdist(q, k) + eps)\n mask = causal\n return o, mass }";
-const char *window =
+const char *windowed =
     "attention w(q, k, v) { kappa = exp(dot(q, k) / sqrt(dim))\n"
     "mask = window(20, 3) }";
-const char *gaussian =
+const char *gauss =
     "attention g(q, k, v; h > 0) { kappa = exp(-sqdist(q, k) "
     "/ (2*h^2)) }";
-const char *elu = "attention e(q, k, v) { phi(x) = elu(x) + 1\n kappa = "
+const char *feature = "attention e(q, k, v) { phi(x) = elu(x) + 1\n kappa = "
                   "dot(phi(q), phi(k))\n mask = causal\n return o, mass }";
 
 CallShape shapeOf(int64_t nq, int64_t nk, int64_t d, int64_t dv, Type type) {
@@ -58,7 +58,7 @@ CallShape shapeOf(int64_t nq, int64_t nk, int64_t d, int64_t dv, Type type) {
 void check(const char *spec, CallShape shape) {
   if (spec == yat)
     shape.numbers = {{"b", 0.5}, {"eps", 0.1}};
-  if (spec == gaussian)
+  if (spec == gauss)
     shape.numbers = {{"h", 2.0}};
   EmulatedCall call(spec, shape);
   call.run(call.program());
@@ -87,26 +87,26 @@ TEST(EmulatorTest, NearKeys) {
 }
 
 TEST(EmulatorTest, Windows) {
-  check(window, shapeOf(200, 200, 31, 33, Type::f32));
-  check(window, shapeOf(200, 200, 32, 40, Type::bf16));
+  check(windowed, shapeOf(200, 200, 31, 33, Type::f32));
+  check(windowed, shapeOf(200, 200, 32, 40, Type::bf16));
 }
 
 TEST(EmulatorTest, Gaussian) {
-  check(gaussian, shapeOf(33, 100, 72, 64, Type::f32));
-  check(gaussian, shapeOf(33, 100, 72, 64, Type::bf16));
+  check(gauss, shapeOf(33, 100, 72, 64, Type::f32));
+  check(gauss, shapeOf(33, 100, 72, 64, Type::bf16));
 }
 
 TEST(EmulatorTest, RowMaps) {
-  check(elu, shapeOf(100, 100, 64, 64, Type::f32));
-  check(elu, shapeOf(100, 100, 48, 64, Type::bf16));
+  check(feature, shapeOf(100, 100, 64, 64, Type::f32));
+  check(feature, shapeOf(100, 100, 48, 64, Type::bf16));
 }
 
 TEST(EmulatorTest, KeyLengths) {
   CallShape shape = shapeOf(40, 150, 64, 64, Type::f32);
   shape.keyLengths = {150, 37};
-  check(gaussian, shape);
+  check(gauss, shape);
   shape.type = Type::bf16;
-  check(gaussian, shape);
+  check(gauss, shape);
 }
 
 TEST(EmulatorTest, HiddenNaNStaysHidden) {
