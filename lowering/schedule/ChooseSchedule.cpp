@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/attn/Axes.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
@@ -62,6 +63,21 @@ int64_t chooseTileK(const CpuLevel &level, int64_t valueLength) {
   return tileK;
 }
 
+/// The values of a region that depend on the key alone and that pairs use.
+int64_t hoistedKeyValues(Region &region) {
+  if (region.empty())
+    return 0;
+  AxesOf axes(region, {QueryAxis, KeyAxis});
+  return llvm::count_if(region.front(), [&](Operation &op) {
+    return op.getNumResults() == 1 && !isa<IndexOp>(op) &&
+           axes(op.getResult(0)) == KeyAxis &&
+           llvm::any_of(op.getUsers(), [&](Operation *user) {
+             return user->getNumResults() != 1 ||
+                    axes(user->getResult(0)) == PairAxes;
+           });
+  });
+}
+
 /// Tiles of a GPU: what a block keeps in shared memory must fit.
 std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
                                         ModuleOp module) {
@@ -82,6 +98,9 @@ std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
   op.getKappa().walk(addRows);
   CudaTiles tiles = chooseCudaTiles(
       level, queryRows, {rowOf(op.getKey()), rowOf(op.getValue())}, bytes);
+  // Long rows leave few registers for what a mask computes once a key.
+  if (hoistedKeyValues(op.getMask()) > 1 && rowOf(op.getValue()) > 64)
+    tiles.tileK = std::min<int64_t>(tiles.tileK, 32);
   // Two blocks a multiprocessor hide more than a copy ahead does.
   int64_t keyBytes = tiles.tileK * cudaRowBytes(rowOf(op.getKey()), bytes);
   int64_t all = tiles.tileQ * cudaRowBytes(rowOf(op.getQuery()), bytes) +
