@@ -78,6 +78,16 @@ int64_t hoistedKeyValues(Region &region) {
   });
 }
 
+/// Whether a function of pairs takes many registers.
+bool hasLongFunctions(Region &region) {
+  AxesOf axes(region, {QueryAxis, KeyAxis});
+  return llvm::any_of(region.front(), [&](Operation &op) {
+    return isa<math::TanhOp, math::PowFOp, math::SinOp, math::CosOp,
+               math::ExpM1Op>(op) &&
+           axes(op.getResult(0)) == PairAxes;
+  });
+}
+
 /// Tiles of a GPU: what a block keeps in shared memory must fit.
 std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
                                         ModuleOp module) {
@@ -98,8 +108,10 @@ std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
   op.getKappa().walk(addRows);
   CudaTiles tiles = chooseCudaTiles(
       level, queryRows, {rowOf(op.getKey()), rowOf(op.getValue())}, bytes);
-  // Long rows leave few registers for what a mask computes once a key.
-  if (hoistedKeyValues(op.getMask()) > 1 && rowOf(op.getValue()) > 64)
+  // Long rows leave few registers for what a mask computes once a key, and for
+  // functions that take many.
+  if (rowOf(op.getValue()) > 64 &&
+      (hoistedKeyValues(op.getMask()) > 1 || hasLongFunctions(op.getKappa())))
     tiles.tileK = std::min<int64_t>(tiles.tileK, 32);
   // Two blocks a multiprocessor hide more than a copy ahead does.
   int64_t keyBytes = tiles.tileK * cudaRowBytes(rowOf(op.getKey()), bytes);
