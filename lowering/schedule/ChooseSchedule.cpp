@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/attn/Axes.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
@@ -80,6 +81,31 @@ ScheduleAttr withTiles(ScheduleAttr order, int64_t tileQ, int64_t tileK) {
                            order.getPairCost(), order.getRowCost());
 }
 
+/// The values of a region that depend on the key alone and that pairs use.
+int64_t hoistedKeyValues(Region &region) {
+  if (region.empty())
+    return 0;
+  AxesOf axes(region, {QueryAxis, KeyAxis});
+  return llvm::count_if(region.front(), [&](Operation &op) {
+    return op.getNumResults() == 1 && !isa<IndexOp>(op) &&
+           axes(op.getResult(0)) == KeyAxis &&
+           llvm::any_of(op.getUsers(), [&](Operation *user) {
+             return user->getNumResults() != 1 ||
+                    axes(user->getResult(0)) == PairAxes;
+           });
+  });
+}
+
+/// Whether a function of pairs takes many registers.
+bool hasLongFunctions(Region &region) {
+  AxesOf axes(region, {QueryAxis, KeyAxis});
+  return llvm::any_of(region.front(), [&](Operation &op) {
+    return isa<math::TanhOp, math::PowFOp, math::SinOp, math::CosOp,
+               math::ExpM1Op>(op) &&
+           axes(op.getResult(0)) == PairAxes;
+  });
+}
+
 /// Tiles of a GPU: what a block keeps in shared memory must fit.
 std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
                                         ModuleOp module) {
@@ -100,6 +126,11 @@ std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
   op.getKappa().walk(addRows);
   CudaTiles tiles = chooseCudaTiles(
       level, queryRows, {rowOf(op.getKey()), rowOf(op.getValue())}, bytes);
+  // Long rows leave few registers for what a mask computes once a key, and for
+  // functions that take many.
+  if (rowOf(op.getValue()) > 64 &&
+      (hoistedKeyValues(op.getMask()) > 1 || hasLongFunctions(op.getKappa())))
+    tiles.tileK = std::min<int64_t>(tiles.tileK, 32);
   // Two blocks a multiprocessor hide more than a copy ahead does.
   int64_t keyBytes = tiles.tileK * cudaRowBytes(rowOf(op.getKey()), bytes);
   int64_t all = tiles.tileQ * cudaRowBytes(rowOf(op.getQuery()), bytes) +

@@ -30,12 +30,8 @@ const CudaLevel &runtime::cudaLevel(const std::string &name) {
 static std::vector<std::string> aboutKernel(ModuleOp module) {
   std::vector<std::string> lines;
   module.walk([&](AttentionOp op) {
-    auto rootOf = [](Region &region) {
-      return region.front().getTerminator()->getOperand(0);
-    };
-    lines.push_back("kappa = " + describe(rootOf(op.getKappa())));
-    if (!op.getMask().empty())
-      lines.push_back("mask  = " + describe(rootOf(op.getMask())));
+    Value kappa = op.getKappa().front().getTerminator()->getOperand(0);
+    lines.push_back("kappa = " + describe(kappa));
   });
   return lines;
 }
@@ -46,7 +42,8 @@ CudaProgram Compilation::emitCuda(const StaticSizes &sizes,
   StaticSizes plain = sizes;
   plain.types.clear(); // all rows have one type here, the module's
   OwningOpRef<ModuleOp> lowered = specialisedModule(plain);
-  std::vector<std::string> about = aboutKernel(*lowered);
+  std::vector<std::string> about =
+      options.about.empty() ? aboutKernel(*lowered) : options.about;
   Builder builder(&context);
   mlir::Type storage =
       options.storage == attn::Type::bf16  ? mlir::Type(builder.getBF16Type())

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompileCuda.h"
+#include "Meaning.h"
 #include "PendingFile.h"
 #include "Verbs.h"
 #include "lowering/cuda/Cuda.h"
@@ -72,6 +73,21 @@ static int64_t sharedBytesOf(const CudaProgram &program, size_t n,
   return n < program.stages.size() ? program.stages[n].sharedBytes : 0;
 }
 
+/// What the spec says, in its own words.
+static std::vector<std::string> aboutKernel(Kernel::Impl &impl,
+                                            const StaticSizes &sizes) {
+  Facts facts;
+  auto guard = impl.compilation->lock();
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      impl.compilation->specialisedModule(sizes);
+  module->walk([&](AttentionOp op) { addMeaning(facts, impl.signature, op); });
+  std::vector<std::string> lines;
+  for (const char *name : {"q", "k", "v", "kappa", "mask", "normalize"})
+    if (std::string text = facts.find(name); !text.empty())
+      lines.push_back(fmt::format("{:<9} = {}", name, text));
+  return lines;
+}
+
 int attn::compileForCuda(const CompileCudaOptions &given) {
   bool text = given.emit == "cuda" || given.emit == "launch";
   if (!text && given.emit != "ptx" && given.emit != "cubin")
@@ -88,6 +104,7 @@ int attn::compileForCuda(const CompileCudaOptions &given) {
   Kernel::Impl &impl = kernel.getImpl();
   StaticSizes sizes = staticSizes(impl.signature, given.sizes)
                           .value_or(defaultSizes(impl.signature));
+  options.about = aboutKernel(impl, sizes);
   CudaProgram program = impl.compilation->emitCuda(sizes, options);
   if (given.emit == "launch" && given.output == "-") {
     fmt::print("{}", launchJson(program));

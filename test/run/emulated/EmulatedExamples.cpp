@@ -86,6 +86,10 @@ void check(const std::string &path, Type type, int64_t count, int64_t length) {
   Recipe recipe;
   recipe.shape = fitShape({1, 4, 2, count, count, length, length}, signature);
   recipe.seed = static_cast<uint64_t>(count + length);
+  // A denominator that crosses zero has no digits to compare: positions stay
+  // below M, where no weight is negative.
+  if (signature.name == "cosformer")
+    recipe.settings = {{"M", 600}};
   Problem problem = makeProblem(signature, recipe);
   roundRows(problem, rolesOf(signature), type);
   std::vector<double> expected = compute(reference, problem, Type::f64),
@@ -112,6 +116,8 @@ std::vector<std::string> examples() {
 } // namespace
 
 TEST_P(EmulatedExamples, InSixteenBits) {
+  if (GetParam() == "performer")
+    GTEST_SKIP() << "random features have no form in CUDA";
   std::string path = std::string(ATTN_EXAMPLES) + "/" + GetParam() + ".attn";
   if (std::getenv("ATTN_EMULATE_ALL")) {
     for (Type type : types)
