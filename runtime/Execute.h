@@ -29,9 +29,9 @@ struct StageEntry {
 /// f32. One that depends on the query head has Hq heads.
 struct Workspace {
   int64_t row = 1;
-  int64_t rows = 0; ///< instead of Nk; 0: Nk
   bool hasRow = true;
   bool perQueryHead = false;
+  int64_t rows = 0; ///< instead of Nk; 0: Nk
 };
 
 /// The threads of a kernel's calls.
