@@ -55,14 +55,14 @@ TEST_P(Cpu, Agrees) {
   EXPECT_EQ(check(suite(), GetParam(), onTarget("cpu")), "");
 }
 
-/// Rows whose kappa is far below the features that it is a sum of: what cancels
-/// is lost in the linear order, and not in the quadratic one (1e-4 at most
-/// here).
+/// Rows that see all keys through a state: one query behind 63 keys, and 64 of
+/// them without a mask. Each weight is then a sum of R = 2145 or 3321 products
+/// of features, and rounds like one: o is off by 1.9e-6 and 3.5e-6, which is
+/// within 1e-5, but not within eight roundings of the quadratic order.
 bool featuresCancel(const Case &c) {
   static const std::set<std::string> ids = {
-      "s5_poly_c", "s6_taylor_exp_f",   "s9_taylor_exp_c",
-      "m_poly3",   "m_poly3_l1_signed", "m_poly3_l1_signed_numerator",
-      "m_poly4",   "m_taylor4"};
+      "s6_taylor_exp_f", "s6_taylor_exp_f_asked", "s9_taylor_exp_c",
+      "s9_taylor_exp_c_asked"};
   return ids.count(c.id) != 0;
 }
 
