@@ -65,11 +65,11 @@ void RowType::print(AsmPrinter &printer) const {
   printer << 'x' << getElementType() << '>';
 }
 
-LogicalResult
-FeaturesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                     FeatureKind kind, int64_t order, int64_t count,
-                     int64_t nodes, int64_t, bool orthogonal, bool hyperbolic,
-                     bool anchors, bool, StringAttr) {
+LogicalResult FeaturesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   FeatureKind kind, int64_t order,
+                                   int64_t count, int64_t nodes, int64_t,
+                                   bool orthogonal, bool hyperbolic,
+                                   bool anchors, bool, StringAttr) {
   bool series = kind == FeatureKind::Taylor || kind == FeatureKind::Maclaurin;
   auto check = [&](bool wanted, int64_t value,
                    StringRef name) -> LogicalResult {

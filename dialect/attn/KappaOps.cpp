@@ -95,8 +95,8 @@ LogicalResult RopeOp::verify() {
 }
 
 LogicalResult RandomFeaturesOp::verify() {
-  bool positive = getKind() == RandomKind::Positive ||
-                  getKind() == RandomKind::Stabilised;
+  bool positive =
+      getKind() == RandomKind::Positive || getKind() == RandomKind::Stabilised;
   if (getHyperbolic() && !positive)
     return emitOpError("is hyperbolic only where it is positive");
   return success();

@@ -286,8 +286,8 @@ void Interpreter::writeRow(int64_t b, int64_t h, int64_t i,
     std::vector<double> dense(output->tensor.shape[3], 0.0);
     for (auto [key, weight] : llvm::zip(visible, row.weights))
       // Undivided, a weight is kappa, whatever the gauge of the row is.
-      dense[key.j] = op.getNormalize() == Normalize::None ? plain(key.kappa)
-                                                          : weight;
+      dense[key.j] =
+          op.getNormalize() == Normalize::None ? plain(key.kappa) : weight;
     for (auto [j, weight] : llvm::enumerate(dense))
       writeReal(output->tensor, at(*output) + j * output->strides[3], weight);
   }

@@ -680,9 +680,7 @@ public:
   /// favor: orthogonal rows, or not; they are unless this says otherwise.
   Features orthogonal(bool yes) const { return with("orthogonal", yes); }
   /// favor: every row with its negative.
-  Features hyperbolic(bool yes = true) const {
-    return with("hyperbolic", yes);
-  }
+  Features hyperbolic(bool yes = true) const { return with("hyperbolic", yes); }
   /// slay: the square is estimated too.
   Features anchors() const {
     Features result = *this;

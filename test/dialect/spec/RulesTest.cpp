@@ -495,8 +495,8 @@ TEST(Rules, Features) {
   expectError({with("features = favor(@n = 3)"),
                "'favor' has no argument 'n'; it takes m, orthogonal, seed and "
                "hyperbolic"});
-  expectError({with("features = favor(3, @m = 3)"),
-               "'m' is given twice; keep one"});
+  expectError(
+      {with("features = favor(3, @m = 3)"), "'m' is given twice; keep one"});
   expectError({with("features = rff(seed = 1, @seed = 1)"),
                "'seed' is given twice; keep one"});
   for (const char *value : {"@dim", "@2.5", "@nk"})
@@ -511,8 +511,8 @@ TEST(Rules, Features) {
   expectError({with("features = slay(nodes = @33)"),
                "'nodes' is the number of quadrature nodes, from 1 to 32; write "
                "2, say"});
-  expectError({with("features = taylor(2, @3)"),
-               "'taylor' takes order, and no more"});
+  expectError(
+      {with("features = taylor(2, @3)"), "'taylor' takes order, and no more"});
   expectError({with("features = maclaurin(order = @0)"),
                "'order' is the degree of the polynomial, from 1 to 16; write "
                "4, say"});

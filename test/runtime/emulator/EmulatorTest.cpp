@@ -36,11 +36,10 @@ const char *yat =
 const char *windowed =
     "attention w(q, k, v) { kappa = exp(dot(q, k) / sqrt(dim))\n"
     "mask = window(20, 3) }";
-const char *gauss =
-    "attention g(q, k, v; h > 0) { kappa = exp(-sqdist(q, k) "
-    "/ (2*h^2)) }";
+const char *gauss = "attention g(q, k, v; h > 0) { kappa = exp(-sqdist(q, k) "
+                    "/ (2*h^2)) }";
 const char *feature = "attention e(q, k, v) { phi(x) = elu(x) + 1\n kappa = "
-                  "dot(phi(q), phi(k))\n mask = causal\n return o, mass }";
+                      "dot(phi(q), phi(k))\n mask = causal\n return o, mass }";
 
 CallShape shapeOf(int64_t nq, int64_t nk, int64_t d, int64_t dv, Type type) {
   CallShape shape;
