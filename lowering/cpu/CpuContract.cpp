@@ -25,8 +25,25 @@ void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
                                function_ref<Value(const Point &)> initial,
                                function_ref<void(const Point &, Value)> store,
                                Accumulate accumulate, int64_t rowBlock,
-                               int64_t unroll) {
+                               int64_t unroll, const AheadPlan *plan,
+                               int64_t extentC) {
+  // Blocks of at most `rowBlock` rows, as equal as can be: a last block of one
+  // row would wait for its own sums.
+  int64_t blocks = llvm::divideCeil(extentX, rowBlock);
+  int64_t low = extentX / blocks, taller = extentX % blocks;
+  int64_t middle = taller * (low + 1);
+  // The plan is carried out between short runs of the sum: inside one it would
+  // be in the way of its registers.
+  bool asks = plan && !plan->rows.empty();
+  int64_t run = extentC % 16 == 0 ? 16 : extentC;
   auto block = [&](Value x0, int64_t rows) {
+    Value share; // of the plan, of the first run
+    if (asks) {
+      share = make<arith::DivUIOp>(x0, index(low));
+      if (plan->outer)
+        share = add(mul(plan->outer, index(blocks)), share);
+      share = mul(share, index(extentC / run));
+    }
     SmallVector<Point> points;
     Values start, offsets;
     for (int64_t u = 0; u < rows; ++u) {
@@ -39,23 +56,38 @@ void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
         start.push_back(dense(0));
       }
     }
-    Values sums = loop(
-        index(0), limitC, 1, start,
-        [&](Value c, ValueRange carried) {
-          Values next, left;
-          Value across = s.xIsRow ? c : mul(c, s.stride);
-          for (int64_t v = 0; v < vectors; ++v)
-            left.push_back(lanes(c, v));
-          for (int64_t u = 0; u < rows; ++u) {
-            Value scalar = broadcast(
-                make<memref::LoadOp>(s.memory, add(across, offsets[u])));
-            for (int64_t v = 0; v < vectors; ++v)
-              next.push_back(accumulate(carried[u * vectors + v], left[v],
-                                        scalar, c, points[u * vectors + v]));
-          }
-          return next;
-        },
-        unroll);
+    auto once = [&](Value c, ValueRange carried) {
+      Values next, left;
+      Value across = s.xIsRow ? c : mul(c, s.stride);
+      for (int64_t v = 0; v < vectors; ++v)
+        left.push_back(lanes(c, v));
+      for (int64_t u = 0; u < rows; ++u) {
+        Value scalar =
+            broadcast(make<memref::LoadOp>(s.memory, add(across, offsets[u])));
+        for (int64_t v = 0; v < vectors; ++v)
+          next.push_back(accumulate(carried[u * vectors + v], left[v], scalar,
+                                    c, points[u * vectors + v]));
+      }
+      return next;
+    };
+    auto whole = [&] { return loop(index(0), limitC, 1, start, once, unroll); };
+    auto inRuns = [&] {
+      return loop(
+          index(0), limitC, run, start, [&](Value first, ValueRange carried) {
+            askAhead(*plan, add(share, make<arith::DivUIOp>(first, index(run))),
+                     plan->outerCount * blocks * (extentC / run));
+            Value steps = index(run);
+            if (unroll == 1)
+              steps = min(steps, make<arith::SubIOp>(limitC, first));
+            return loop(
+                index(0), steps, 1, carried,
+                [&](Value c, ValueRange sums) {
+                  return once(add(first, c), sums);
+                },
+                unroll);
+          });
+    };
+    Values sums = asks ? inRuns() : whole();
     // The sum of this tile joins what came before it at the end: rounding grows
     // with the number of tiles, not of keys.
     for (auto [point, sum] : llvm::zip(points, sums)) {
@@ -63,11 +95,6 @@ void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
       store(point, before ? make<arith::AddFOp>(before, sum).getResult() : sum);
     }
   };
-  // Blocks of at most `rowBlock` rows, as equal as can be: a last block of one
-  // row would wait for its own sums.
-  int64_t blocks = llvm::divideCeil(extentX, rowBlock);
-  int64_t low = extentX / blocks, taller = extentX % blocks;
-  int64_t middle = taller * (low + 1);
   Value end = limitX ? limitX : index(extentX);
   if (middle)
     loop(index(0), min(end, index(middle)), low + 1,
@@ -76,34 +103,51 @@ void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
     loop(index(middle), end, low, [&](Value x0) { block(x0, low); });
 }
 
-/// Whether every entry of the rows that exist is finite: 0 * x is 0 then.
+/// Whether every entry of the rows that exist is finite: 0 * x is 0 then. Sums
+/// of a few vectors of a row each wait for themselves only.
 Value CpuEmitter::isFinite(TileType type, const TileForm &view) {
-  int64_t width = type.getShape()[1];
-  int64_t whole = width / level.lanes * level.lanes;
+  int64_t width = type.getShape()[1], lanes = level.lanes;
+  int64_t whole = width / lanes * lanes;
+  int64_t ways = std::min<int64_t>(whole / lanes, 4);
+  int64_t blocks = ways ? whole / (ways * lanes) * ways * lanes : 0;
   Value zero = make<arith::ConstantOp>(b.getF32FloatAttr(0));
+  Values start(ways, dense(0));
+  start.push_back(zero);
   Values sums =
-      loop(index(0), view.rows, 1, Values{dense(0), zero},
-           [&](Value row, ValueRange carried) {
-             Value start = mul(row, view.stride);
-             Values next(carried);
-             if (whole)
-               next[0] = loop(index(0), index(whole), level.lanes, carried[0],
-                              [&](Value d, ValueRange inner) -> Values {
-                                Value x =
-                                    loadVector(view.memory, add(start, d));
-                                return {fma(x, dense(0), inner[0])};
-                              })[0];
-             for (int64_t d = whole; d < width; ++d) {
-               Value x = make<memref::LoadOp>(view.memory, add(start, d));
-               next[1] = make<math::FmaOp>(x, zero, next[1]);
-             }
-             return next;
-           });
-  Value vectorBad =
-      make<arith::CmpFOp>(arith::CmpFPredicate::UNO, sums[0], sums[0]);
+      loop(index(0), view.rows, 1, start, [&](Value row, ValueRange carried) {
+        Value first = mul(row, view.stride);
+        Values next(carried);
+        auto vectors = [&](Value d, int64_t count, Values &into) {
+          for (int64_t w = 0; w < count; ++w)
+            into[w] =
+                fma(loadVector(view.memory, add(first, add(d, w * lanes))),
+                    dense(0), into[w]);
+        };
+        if (blocks == ways * lanes)
+          vectors(index(0), ways, next);
+        else if (blocks) {
+          Values inner(carried.drop_back());
+          inner = loop(index(0), index(blocks), ways * lanes, inner,
+                       [&](Value d, ValueRange sums) {
+                         Values into(sums);
+                         vectors(d, ways, into);
+                         return into;
+                       });
+          std::copy(inner.begin(), inner.end(), next.begin());
+        }
+        vectors(index(blocks), (whole - blocks) / lanes, next);
+        for (int64_t d = whole; d < width; ++d) {
+          Value x = make<memref::LoadOp>(view.memory, add(first, d));
+          next[ways] = make<math::FmaOp>(x, zero, next[ways]);
+        }
+        return next;
+      });
+  Value tail = sums.pop_back_val(), sum = dense(0);
+  for (Value part : sums)
+    sum = make<arith::AddFOp>(sum, part);
+  Value vectorBad = make<arith::CmpFOp>(arith::CmpFPredicate::UNO, sum, sum);
   Value bad = make<vector::ReductionOp>(vector::CombiningKind::OR, vectorBad);
-  Value tailBad =
-      make<arith::CmpFOp>(arith::CmpFPredicate::UNO, sums[1], sums[1]);
+  Value tailBad = make<arith::CmpFOp>(arith::CmpFPredicate::UNO, tail, tail);
   Value any = make<arith::OrIOp>(bad, tailBad);
   return make<arith::XOrIOp>(any, make<arith::ConstantOp>(b.getBoolAttr(true)));
 }
@@ -160,18 +204,23 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     storeVector(v, target,
                 {panelIn(target, p.panel), p.x, index(p.vector * level.lanes)});
   };
+  // Products with the state are long enough to ask ahead on the way.
+  bool withState = areFeatures && scalarType.getAxes() == "er";
+  AheadPlan plan = withState ? planAhead(op) : AheadPlan();
+  plan.outerCount = panels;
   auto nest = [&](const Tree &tree, const Limits &limits, Accumulate accumulate,
                   int64_t rowBlock, int64_t unroll) {
     Scalars s{view.memory, view.stride, xIsRow, limits.rows};
     forPanels([&](Value panel) {
       preload(tree, panel);
+      plan.outer = panel;
       auto vectorAt = [&](Value c, int64_t v) {
         return loadVector(laneMemory, {panelIn(laneMemory, panel), c,
                                        index(v * level.lanes)});
       };
       contractPanel(vectorAt, level.panelVectors, panel, limits.c, limits.x,
                     result.size(x), s, initial, store, accumulate, rowBlock,
-                    unroll);
+                    unroll, &plan, laneType.size(c));
       preloaded.clear();
     });
   };

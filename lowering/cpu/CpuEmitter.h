@@ -134,16 +134,33 @@ private:
   using Accumulate = llvm::function_ref<mlir::Value(
       mlir::Value acc, mlir::Value lanes, mlir::Value scalar, mlir::Value c,
       const Point &p)>;
+  // CpuAhead.cpp: what the next tile will touch is asked for in time.
+  struct Ahead { ///< rows in the caller's memory, from the next tile's first on
+    mlir::Value flat, start; ///< the first element of the first row
+    mlir::Value stride;
+    int64_t rows, width, lineElements;
+    bool write;
+  };
+  struct AheadPlan {
+    llvm::SmallVector<Ahead> rows;
+    mlir::Value outer; ///< which of `outerCount` times the nest is run
+    int64_t outerCount = 1;
+  };
+  AheadPlan planAhead(tile::ContractOp op);
+  void askAhead(const AheadPlan &plan, mlir::Value share, int64_t shares);
+
   /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel;
   /// initial is null where it is 0. In blocks of at most `rowBlock` rows, with
-  /// `unroll` steps of the sum in an iteration.
+  /// `unroll` steps of the sum in an iteration. `plan` is carried out on the
+  /// way; c then has `extentC` values, or fewer with `unroll` 1.
   void
   contractPanel(llvm::function_ref<mlir::Value(mlir::Value, int64_t)> lanes,
                 int64_t vectors, mlir::Value panel, mlir::Value limitC,
                 mlir::Value limitX, int64_t extentX, const Scalars &s,
                 llvm::function_ref<mlir::Value(const Point &)> initial,
                 llvm::function_ref<void(const Point &, mlir::Value)> done,
-                Accumulate accumulate, int64_t rowBlock, int64_t unroll);
+                Accumulate accumulate, int64_t rowBlock, int64_t unroll,
+                const AheadPlan *plan = nullptr, int64_t extentC = 0);
   mlir::Value isFinite(tile::TileType type, const TileForm &view);
 
   // CpuConvert.cpp.
@@ -266,6 +283,8 @@ private:
   llvm::DenseSet<mlir::Operation *> done;
   llvm::SmallVector<std::pair<mlir::scf::ForOp, int64_t>> unrolls;
   bool masked = false;
+  /// Of the loads that no contraction has asked ahead for: the rows after.
+  llvm::DenseMap<mlir::Operation *, Ahead> loadsAhead;
   /// Vectors of (q) tiles, loaded ahead of a loop over the other axis.
   llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> preloaded;
 };

@@ -146,8 +146,12 @@ LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
   bool fromZero =
       acc.kind == TileForm::Splat && matchPattern(acc.scalar, m_AnyZeroFloat());
   const TileForm targetForm = {TileForm::Buffer, target, {}, {}, {}};
+  AheadPlan plan = planAhead(op);
+  int64_t width = std::min(featureBlock.first * level.lanes, result.size('r'));
+  plan.outerCount = llvm::divideCeil(result.size('r'), width);
   auto nest = [&](Value rows, int64_t unroll) {
     forFeatures(result.size('r'), [&](Value r, int64_t vectors) {
+      plan.outer = make<arith::DivUIOp>(r, index(width));
       contractPanel(
           [&](Value k, int64_t v) {
             return loadVector(memory, featureAt(laneType, form, {r, v, k}));
@@ -163,7 +167,8 @@ LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
           [&](Value sum, Value l, Value scalar, Value, const Point &) {
             return fma(scalar, l, sum);
           },
-          featureBlock.first * featureBlock.second / vectors, unroll);
+          featureBlock.first * featureBlock.second / vectors, unroll, &plan,
+          laneType.getShape()[0]);
     });
   };
   Value isWhole = make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows,

@@ -29,6 +29,13 @@ std::pair<Value, Value> CpuEmitter::flatten(Value memory, ValueRange indices,
       ArrayRef<OpFoldResult>{OpFoldResult(index(int64_t(1) << 48))},
       ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
   size_t rowAxis = indices.size() - 1 - innerAxes;
+  // Workspaces have rows a known distance apart.
+  int64_t base;
+  SmallVector<int64_t> strides;
+  if (succeeded(cast<MemRefType>(memory.getType())
+                    .getStridesAndOffset(strides, base)) &&
+      !ShapedType::isDynamic(strides[rowAxis]))
+    return {flat, index(strides[rowAxis])};
   return {flat, metadata.getStrides()[rowAxis]};
 }
 
@@ -105,6 +112,13 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   Value rows =
       make<arith::SubIOp>(scalars.lookupOrDefault(op.getLimit()), row0);
   rows = min(rows, index(type.getShape()[0]));
+  if (type.rank() == 2 && (hasLanes(type) || type.has('k'))) {
+    int64_t extent = type.getShape()[0];
+    int64_t bits = elementOf(flat).getIntOrFloatBitWidth();
+    loadsAhead[op] = {flat,   mul(stride, index(extent)), stride,
+                      extent, type.getShape()[1],         512 / bits,
+                      false};
+  }
 
   if (!hasLanes(type) && (type.rank() == 2 || hasFeatureLanes(type))) {
     forms[op.getResult()] =

@@ -16,6 +16,7 @@
 #include "lowering/cpu/VectorMath/Emitter.h"
 #include "lowering/loops/NonPositive.h"
 
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 
@@ -74,6 +75,21 @@ static void relax(arith::DivFOp division) {
   if (!hasExponential(division.getRhs()))
     division.setFastmath(division.getFastmath() | arith::FastMathFlags::arcp |
                          arith::FastMathFlags::ninf);
+}
+
+/// Whether what `op` is given is at most 0, or NaN: it was said, or is min(x,
+/// c).
+static bool isNonPositive(Operation *op) {
+  if (op->hasAttr(kNonPositiveAttrName))
+    return true;
+  auto minimum = op->getOperand(0).getDefiningOp<arith::MinimumFOp>();
+  if (!minimum)
+    return false;
+  return llvm::any_of(minimum->getOperands(), [](Value v) {
+    APFloat bound(0.0f);
+    return matchPattern(v, m_ConstantFloat(&bound)) &&
+           (bound.isZero() || bound.isNegative());
+  });
 }
 
 namespace {
@@ -162,10 +178,10 @@ void attn::populateVectorMathPatterns(RewritePatternSet &set, bool fast) {
   populateConstantPowerPatterns(set);
   Patterns patterns(set, fast);
   patterns.add<math::ExpOp>([](Emitter &e, math::ExpOp op, ValueRange x) {
-    return expandExp(e, x[0], op->hasAttr(kNonPositiveAttrName));
+    return expandExp(e, x[0], isNonPositive(op));
   });
   patterns.add<math::Exp2Op>([](Emitter &e, math::Exp2Op op, ValueRange x) {
-    return expandExp2(e, x[0], op->hasAttr(kNonPositiveAttrName));
+    return expandExp2(e, x[0], isNonPositive(op));
   });
   patterns.add<math::PowFOp>([](Emitter &e, math::PowFOp, ValueRange x) {
     return expandPow(e, x[0], x[1]);

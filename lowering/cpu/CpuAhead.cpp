@@ -1,0 +1,92 @@
+//===- CpuAhead.cpp - what the next tile touches --------------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The linear order does a few hundred multiply-adds with every row that it
+// reads or writes: about as long as the row takes to come from memory. Rows of
+// the next tile are asked for while products with the state run, a line every
+// few steps, so that there are never more on their way than a core waits for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/CpuEmitter.h"
+
+using namespace mlir;
+using namespace attn;
+using tile::TileType;
+
+/// The operations of the block of `op` that it is computed from.
+static llvm::SetVector<Operation *> sliceBefore(Operation *op) {
+  llvm::SetVector<Operation *> slice;
+  SmallVector<Operation *> work{op};
+  while (!work.empty()) {
+    Operation *next = work.pop_back_val();
+    for (Value operand : next->getOperands())
+      if (Operation *def = operand.getDefiningOp();
+          def && def->getBlock() == op->getBlock() && slice.insert(def))
+        work.push_back(def);
+  }
+  return slice;
+}
+
+/// The rows after those that `op` is computed from, and after those that are
+/// stored beside it; each by the first contraction with features that could.
+CpuEmitter::AheadPlan CpuEmitter::planAhead(tile::ContractOp op) {
+  AheadPlan plan;
+  for (Operation *def : sliceBefore(op)) {
+    auto found = loadsAhead.find(def);
+    if (found == loadsAhead.end())
+      continue;
+    plan.rows.push_back(found->second);
+    loadsAhead.erase(found);
+  }
+  for (auto store : op->getBlock()->getOps<tile::StoreOp>()) {
+    TileType type = typeOf(store.getTile());
+    auto isKnown = [&](Value index) {
+      Operation *def = index.getDefiningOp();
+      return !def || def->getBlock() != op->getBlock() ||
+             def->isBeforeInBlock(op);
+    };
+    if (!hasLanes(type) || type.rank() != 2 || other(type) != 'e' ||
+        typeOf(op.getResult()) != type ||
+        !llvm::all_of(store.getIndices(), isKnown))
+      continue;
+    Values indices;
+    for (Value i : store.getIndices())
+      indices.push_back(scalars.lookupOrDefault(i));
+    auto [flat, stride] =
+        flatten(scalars.lookupOrDefault(store.getMemory()), indices, 0);
+    int64_t bits = cast<MemRefType>(flat.getType()).getElementTypeBitWidth();
+    plan.rows.push_back({flat, mul(stride, index(type.size('q'))), stride,
+                         type.size('q'), type.size('e'), 512 / bits,
+                         /*write=*/true});
+  }
+  return plan;
+}
+
+/// One of `shares` shares of the plan, in order.
+void CpuEmitter::askAhead(const AheadPlan &plan, Value share, int64_t shares) {
+  for (const Ahead &ahead : plan.rows) {
+    int64_t each = llvm::divideCeil(ahead.width, ahead.lineElements);
+    int64_t lines = ahead.rows * each;
+    int64_t sharesPerLine = std::max<int64_t>(shares / lines, 1);
+    int64_t perShare = llvm::divideCeil(lines, shares);
+    for (int64_t t = 0; t < perShare; ++t) {
+      Value line = add(mul(make<arith::DivUIOp>(share, index(sharesPerLine)),
+                           index(perShare)),
+                       t);
+      Value row = make<arith::DivUIOp>(line, index(each));
+      // The last element of each line's worth: where rows begin inside lines,
+      // the first line of a tile is the last one of the tile before.
+      Value column = add(mul(make<arith::RemUIOp>(line, index(each)),
+                             index(ahead.lineElements)),
+                         std::min(ahead.lineElements, ahead.width) - 1);
+      Value at = add(add(ahead.start, mul(row, ahead.stride)), column);
+      make<memref::PrefetchOp>(ahead.flat, ValueRange{at}, ahead.write,
+                               /*localityHint=*/3u, /*isDataCache=*/true);
+    }
+  }
+}
