@@ -7,6 +7,7 @@
 
 #include "attn/Builder.h"
 #include "dialect/spec/WriteSpec.h"
+#include "runtime/FeatureArguments.h"
 
 #include <cmath>
 #include <unordered_map>
@@ -390,21 +391,21 @@ void Attention::normalize(const Normalizer &by) {
 void Attention::features(const Features &map) {
   std::vector<TermRef> values;
   std::vector<Spec::Name> names;
-  for (const auto &[name, number] : map.numbers) {
+  for (const auto &[name, number] : map.given->numbers) {
     names.push_back({name, {}});
     values.push_back(detail::integerTerm(number));
   }
-  for (const auto &[name, word] : map.words) {
+  for (const auto &[name, word] : map.given->words) {
     names.push_back({name, {}});
     values.push_back(std::make_shared<Term>(variable(word)));
   }
   Spec::Expression call;
   call.kind = Spec::Expression::Call;
-  call.name = map.name;
+  call.name = map.given->name;
   call.argumentNames = std::move(names);
   Spec::Id id = flatten(std::make_shared<Term>(std::move(call), values));
   Statement &statement = state->add(Statement::Features);
-  statement.name.text = map.name;
+  statement.name.text = map.given->name;
   statement.value = id;
 }
 
@@ -422,8 +423,8 @@ void Attention::set(const Kappa &kappa) {
     assign(Slot::Mask, kappa.visible->term());
   if (kappa.normalizer)
     normalize(*kappa.normalizer);
-  if (kappa.approximation)
-    features(*kappa.approximation);
+  if (kappa.approximation.given)
+    features(kappa.approximation);
   if (kappa.isSigned)
     allowSigned();
   if (!kappa.results.empty())

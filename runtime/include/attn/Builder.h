@@ -659,46 +659,29 @@ inline Normalizer mass() { return Normalizer(true); }
 class Features {
 public:
   /// exp by its series to that order.
-  static Features taylor(int64_t order = 2) {
-    return Features("taylor").with("order", order);
-  }
+  static Features taylor(int64_t order = 2);
   /// exp by m positive random features (Performers).
-  static Features favor(int64_t m = 256) {
-    return Features("favor").with("m", m);
-  }
+  static Features favor(int64_t m = 256);
   /// A Gaussian by m random frequencies.
-  static Features rff(int64_t m = 256) { return Features("rff").with("m", m); }
+  static Features rff(int64_t m = 256);
   /// The spherical Yat by quadrature and positive random features.
-  static Features slay(int64_t nodes = 2, int64_t features = 16) {
-    return Features("slay").with("nodes", nodes).with("features", features);
-  }
+  static Features slay(int64_t nodes = 2, int64_t features = 16);
   /// The spherical Yat by its series in the dot.
-  static Features maclaurin(int64_t order = 4) {
-    return Features("maclaurin").with("order", order);
-  }
-  Features seed(int64_t seed) const { return with("seed", seed); }
+  static Features maclaurin(int64_t order = 4);
+  Features seed(int64_t seed) const;
   /// favor: orthogonal rows, or not; they are unless this says otherwise.
-  Features orthogonal(bool yes) const { return with("orthogonal", yes); }
+  Features orthogonal(bool yes) const;
   /// favor: every row with its negative.
-  Features hyperbolic(bool yes = true) const { return with("hyperbolic", yes); }
+  Features hyperbolic(bool yes = true) const;
   /// slay: the square is estimated too.
-  Features anchors() const {
-    Features result = *this;
-    result.words.emplace_back("poly", "anchors");
-    return result;
-  }
+  Features anchors() const;
 
 private:
   friend class Attention;
-  explicit Features(const char *name) : name(name) {}
-  Features with(const char *argument, int64_t value) const {
-    Features result = *this;
-    result.numbers.emplace_back(argument, value);
-    return result;
-  }
-  std::string name;
-  std::vector<std::pair<std::string, int64_t>> numbers;
-  std::vector<std::pair<std::string, std::string>> words;
+  struct Arguments; // kept out of what every user compiles
+  static Features named(const char *name);
+  Features with(const char *argument, int64_t value) const;
+  std::shared_ptr<const Arguments> given;
 };
 
 /// A kernel with what surrounds it: what a lambda of `attention` may return.
@@ -717,7 +700,7 @@ public:
   }
   /// What stands in for the kernel.
   Kappa &features(const Features &map) {
-    approximation = std::make_shared<const Features>(map);
+    approximation = map;
     return *this;
   }
   /// Accepts a denominator that may cross zero.
@@ -737,7 +720,7 @@ private:
   Real value;
   std::shared_ptr<const Bool> visible;
   std::shared_ptr<const Normalizer> normalizer;
-  std::shared_ptr<const Features> approximation;
+  Features approximation;
   bool isSigned = false;
   std::vector<std::string> results;
 };
