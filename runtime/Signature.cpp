@@ -94,5 +94,5 @@ StaticSizes runtime::defaultSizes(const Signature &signature) {
       see(axis.high.name);
     }
   }
-  return {{rows.begin(), rows.end()}, {variables.begin(), variables.end()}};
+  return {{rows.begin(), rows.end()}, {variables.begin(), variables.end()}, {}};
 }

@@ -39,7 +39,7 @@ protected:
   void SetUp() override {
     static Kernel kernel = Compiler().compile(kSpec);
     static CKernel made(kernel.getImpl(),
-                        StaticSizes{{{"k", D}, {"q", D}, {"v", E}}, {}});
+                        StaticSizes{{{"k", D}, {"q", D}, {"v", E}}, {}, {}});
     c = &made;
     for (float *array : {q, k, v})
       std::fill_n(array, 1000, 0.5f);

@@ -295,12 +295,12 @@ TEST_F(NpyFile, SeveralAreAllReplacedOrNone) {
       files.emplace_back(path);
       files.back().write("new");
     }
-    if (fails) // its folder is taken away
+    if (fails) { // its folder is taken away
       ASSERT_EQ(rename(sub.c_str(), (folder + "/moved").c_str()), 0);
-    if (fails)
       EXPECT_THROW(commitAll(files), Error);
-    else
+    } else {
       commitAll(files);
+    }
   };
   commit(/*fails=*/true);
   EXPECT_EQ(textOf(first), "old");

@@ -60,8 +60,9 @@ TEST(CudaTargetTest, TilesFitIntoSharedMemory) {
         EXPECT_LE((tiles.tileQ + 2 * tiles.tileK) * cudaRowBytes(row, bytes),
                   level.sharedBytes)
             << level.name.str() << " " << row;
-        if (row <= 128 && bytes == 2)
+        if (row <= 128 && bytes == 2) {
           EXPECT_EQ(tiles.tileK, 64);
+        }
       }
 }
 
