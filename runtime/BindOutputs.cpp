@@ -15,6 +15,8 @@ using namespace attn::runtime;
 
 static std::vector<int64_t>
 fullShape(const Binding &binding, std::string_view result, int64_t outputRow) {
+  if (result == kState)
+    return stateShape(binding);
   std::vector<int64_t> shape = {binding.batch, binding.queryHeads,
                                 binding.queries};
   if (result == "o")
@@ -36,9 +38,7 @@ std::vector<int64_t> runtime::outputShape(const Binding &binding,
   return shape;
 }
 
-/// Gives `tensor` the full shape where it lacks leading axes of extent 1, be it
-/// batch, heads or both. Returns false where it does not fit.
-static bool expand(Tensor &tensor, const std::vector<int64_t> &full) {
+bool runtime::expand(Tensor &tensor, const std::vector<int64_t> &full) {
   if (tensor.shape == full)
     return true;
   for (std::vector<size_t> missing : {std::vector<size_t>{1}, {0}, {0, 1}}) {
@@ -109,8 +109,14 @@ void runtime::bindOutputs(Binding &binding, const Signature &signature,
     if (mayOverlapItself(tensor))
       throw Error(who + " has strides " + toString(tensor.strides) +
                   " that let its elements overlap");
+    bool isState = formal.name == kState;
+    if (isState)
+      checkStateRows(who, tensor);
     for (const auto &[name, source] : binding.sources)
-      if (mayOverlap(tensor, source))
+      if (isState && name == kState && tensor.data == source.data &&
+          tensor.strides == source.strides)
+        continue; // in place
+      else if (mayOverlap(tensor, source))
         throw Error(who + " shares memory with '" + name + "'");
     for (size_t j : bound)
       if (mayOverlap(tensor, binding.arrays[j]))

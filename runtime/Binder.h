@@ -19,12 +19,20 @@
 
 namespace attn::runtime {
 
+/// The sums over the tokens of a sequence, which a call in the recurrent order
+/// takes and gives: f32 [B, heads, rows, row].
+struct StateShape {
+  int64_t rows = 0, row = 0; ///< 0: there is none
+  bool perQueryHead = false; ///< Hq heads, not Hk
+};
+
 /// The arguments of one call.
 struct Binding {
   /// One a formal, in order; outputs after `bindOutputs`, workspaces never.
   std::vector<Tensor> arrays;
   int64_t batch = 1, queryHeads = 1, keyHeads = 1, queries = 0, keys = 0;
   StaticSizes sizes;
+  StateShape state;
   Type outputType = Type::f32; ///< of o: that of the input that q derives from
 
   /// A strided output and the packed array that stands in for it.
@@ -59,6 +67,12 @@ struct BindRules {
 Binding bindInputs(const Signature &signature,
                    const std::vector<Argument> &arguments,
                    const BindRules &rules);
+
+/// Checks and binds the state that a call begins with, the empty one where none
+/// is given, and that the call gives the sequence's next tokens. Before
+/// `bindOutputs`.
+void bindState(Binding &binding, const Signature &signature,
+               const std::vector<Argument> &arguments, const StateShape &state);
 
 /// Checks and binds outputs. `outputRow` is the length of the rows of o.
 void bindOutputs(Binding &binding, const Signature &signature,

@@ -21,6 +21,16 @@ namespace attn::runtime {
 /// `a, b, c`, or `none`.
 std::string joinNames(const std::vector<std::string> &names);
 
+/// Gives `tensor` the full shape where it lacks leading axes of extent 1, be it
+/// batch, heads or both. Returns false where it does not fit.
+bool expand(Tensor &tensor, const std::vector<int64_t> &full);
+
+/// The full shape of the state of a call.
+std::vector<int64_t> stateShape(const Binding &binding);
+
+/// Throws where the rows of a state are not one behind the other.
+void checkStateRows(const std::string &who, const Tensor &tensor);
+
 /// An extent that several arrays must agree on.
 struct Extent {
   std::string what; ///< "the batch", "D", ...

@@ -121,6 +121,25 @@ void Compilation::adopt(OwningOpRef<ModuleOp> parsed, std::string_view name,
     cache->store(key("licence"), signature.name + ": licence", "granted");
 }
 
+void Compilation::setOrder(std::string order) {
+  bool had = this->order == kRecurrent;
+  this->order = std::move(order);
+  if (this->order != kRecurrent || had)
+    return;
+  for (const Formal &formal : signature.formals)
+    if (formal.name == kState)
+      throw Error(signature.name + " has an argument of its own named '" +
+                  formal.name +
+                  "', the name of what the recurrent order takes "
+                  "and gives; rename it");
+  for (FormalKind kind : {FormalKind::State, FormalKind::Output}) {
+    signature.formals.emplace_back();
+    signature.formals.back().kind = kind;
+    signature.formals.back().name = kState;
+  }
+  signature.results.push_back(std::string(kState));
+}
+
 std::string Compilation::key(const std::string &what) const {
   return compilerIdentity() + "\n" + what + "\n" + ir;
 }
@@ -325,6 +344,12 @@ Specialisation::~Specialisation() {
   module = nullptr;
 }
 
+static bool isPerQueryHead(ArgAttr arg) {
+  return arg.getAxes() &&
+         llvm::is_contained(arg.getAxes().getAsValueRange<StringAttr>(),
+                            "head");
+}
+
 /// The workspaces that the schedule pipeline appended to the function.
 static std::vector<Workspace> workspacesOf(func::FuncOp function) {
   std::vector<Workspace> workspaces;
@@ -337,13 +362,23 @@ static std::vector<Workspace> workspacesOf(func::FuncOp function) {
     workspace.hasRow = type.getRank() == 4;
     workspace.row = workspace.hasRow ? type.getDimSize(3) : 1;
     workspace.rows = type.isDynamicDim(2) ? 0 : type.getDimSize(2);
-    if (ArrayAttr axes = arg.getAxes())
-      workspace.perQueryHead =
-          llvm::any_of(axes.getAsValueRange<StringAttr>(),
-                       [](StringRef axis) { return axis == "head"; });
+    workspace.perQueryHead = isPerQueryHead(arg);
     workspaces.push_back(workspace);
   }
   return workspaces;
+}
+
+/// The state that the recurrent order appended.
+static StateShape stateOf(func::FuncOp function) {
+  StateShape state;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto arg = function.getArgAttrOfType<ArgAttr>(i, kArgAttrName);
+    if (!arg || arg.getKind() != ArgKind::State)
+      continue;
+    auto type = cast<MemRefType>(function.getArgumentTypes()[i]);
+    state = {type.getDimSize(2), type.getDimSize(3), isPerQueryHead(arg)};
+  }
+  return state;
 }
 
 /// Makes the object, and stores it.
@@ -355,6 +390,7 @@ void Specialisation::generate(const CpuLevel &level) {
   stored = StoredCode();
   stored.outputRow = outputRow;
   stored.workspaces = workspacesOf(function);
+  stored.state = stateOf(function);
   parent->lower(*lowered);
   for (unsigned k = 0;; ++k) {
     std::string stage = name + ".stage" + std::to_string(k);

@@ -62,6 +62,9 @@ public:
   /// safe to call from many threads. Returns the milliseconds that this call
   /// spent on it.
   double compile(const CpuLevel &level);
+  /// The state that calls take and give, in the recurrent order. Once there is
+  /// machine code.
+  const StateShape &state() const { return stored.state; }
   /// Runs the machine code.
   void run(const Binding &binding, const Threads &threads) const;
   /// Runs the reference interpreter; with `noise`, as if results were rounded.
@@ -101,8 +104,8 @@ public:
 
   const Signature &getSignature() const { return signature; }
   /// The order that code is to have, as in Options::schedule; before it is
-  /// made.
-  void setOrder(std::string order) { this->order = std::move(order); }
+  /// made. The recurrent one adds a state to what a call takes and gives.
+  void setOrder(std::string order);
 
   /// A specialisation at these sizes; throws where they contradict the kernel.
   /// `level` is what it will be compiled for; null: it is interpreted.

@@ -120,8 +120,11 @@ LogicalResult runtime::readSignature(ModuleOp module, Signature &signature) {
     Formal &formal = signature.formals.back();
     if (failed(readFormal(function, i, formal)))
       return failure();
-    if (formal.kind == FormalKind::Workspace)
-      return function.emitError("workspaces are added by a pass, not by hand");
+    if (formal.kind == FormalKind::Workspace ||
+        formal.kind == FormalKind::State)
+      return function.emitError(
+          "workspaces and states are added by a pass, not "
+          "by hand");
     if (formal.kind == FormalKind::Output)
       signature.results.push_back(formal.name);
     if (formal.kind <= FormalKind::Value)

@@ -51,9 +51,12 @@ static void checkOptions(const Options &options) {
     throw Error("a call cannot use " + std::to_string(options.threads) +
                 " threads");
   if (!options.schedule.empty() && options.schedule != "quadratic" &&
-      options.schedule != "linear")
+      options.schedule != "linear" && options.schedule != kRecurrent)
     throw Error("there is no schedule '" + options.schedule +
-                "'; known schedules are quadratic, linear");
+                "'; known schedules are quadratic, linear, recurrent");
+  if (options.schedule == kRecurrent && options.target != "cpu")
+    throw Error("the recurrent order is built for the target cpu, not for " +
+                options.target);
   chooseLevel(options);
 }
 
@@ -125,17 +128,25 @@ Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
   Prepared prepared;
   prepared.binding = bindInputs(signature, arguments, rules);
   prepared.code = specialise(prepared.binding.sizes);
+  if (isRecurrent()) { // what a state is follows from the code
+    prepared.compileMilliseconds = compile(*prepared.code);
+    bindState(prepared.binding, signature, arguments, prepared.code->state());
+  }
   bindOutputs(prepared.binding, signature, outputs, prepared.code->outputRow,
               rules);
   if (rules.gpu) {
     prepared.gpu = gpuKernel(prepared.binding, prepared.compileMilliseconds);
   } else if (!rules.reference) {
-    if (!hostRuns(getLevel()))
-      throw Error("this machine does not run " + getLevel().cpu.str() +
-                  "; its best feature level is " + hostCpuLevel().name.str());
-    prepared.compileMilliseconds = prepared.code->compile(getLevel());
+    prepared.compileMilliseconds += compile(*prepared.code);
   }
   return prepared;
+}
+
+double Kernel::Impl::compile(Specialisation &code) const {
+  if (!hostRuns(getLevel()))
+    throw Error("this machine does not run " + getLevel().cpu.str() +
+                "; its best feature level is " + hostCpuLevel().name.str());
+  return code.compile(getLevel());
 }
 
 void Kernel::Impl::run(const Prepared &prepared) const {
@@ -151,7 +162,12 @@ void Kernel::Impl::run(const Prepared &prepared) const {
 std::vector<std::vector<int64_t>>
 Kernel::Impl::shapesOf(const std::vector<Argument> &arguments) {
   Binding binding = bindInputs(signature, arguments, rules);
-  int64_t row = specialise(binding.sizes)->outputRow;
+  std::shared_ptr<Specialisation> code = specialise(binding.sizes);
+  int64_t row = code->outputRow;
+  if (isRecurrent()) {
+    compile(*code);
+    binding.state = code->state();
+  }
   std::vector<std::vector<int64_t>> shapes;
   for (const std::string &result : signature.results)
     shapes.push_back(outputShape(binding, result, row));

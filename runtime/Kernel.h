@@ -72,6 +72,10 @@ private:
   std::shared_ptr<runtime::Specialisation>
   specialise(const runtime::StaticSizes &sizes);
 
+  bool isRecurrent() const { return options.schedule == runtime::kRecurrent; }
+  /// Makes the code unless that is done; the milliseconds that it took.
+  double compile(runtime::Specialisation &code) const;
+
   struct GpuCode;
   /// The code of a GPU target for the sizes and row types of a binding.
   std::shared_ptr<const runtime::GpuKernel>

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,9 +32,15 @@ enum class FormalKind {
   KeyLengths,
   QueryLengths,
   Offset,
+  State,
   Output,
   Workspace
 };
+
+/// The name of the state that a call in the recurrent order takes and gives.
+inline constexpr std::string_view kState = "state";
+/// That order, as Options::schedule names it.
+inline constexpr std::string_view kRecurrent = "recurrent";
 
 /// One end of a table axis: an integer, or a name (a size variable, nq, nk),
 /// negated or not.

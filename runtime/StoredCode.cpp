@@ -14,7 +14,8 @@ using namespace attn::runtime;
 std::string StoredCode::encode() const {
   std::ostringstream text;
   text << outputRow << ' ' << workspaces.size() << ' ' << stages.size() << ' '
-       << object.size() << '\n';
+       << object.size() << '\n'
+       << state.rows << ' ' << state.row << ' ' << state.perQueryHead << '\n';
   for (const Workspace &workspace : workspaces)
     text << workspace.row << ' ' << workspace.rows << ' ' << workspace.hasRow
          << ' ' << workspace.perQueryHead << '\n';
@@ -28,6 +29,7 @@ std::optional<StoredCode> StoredCode::decode(const std::string &bytes) {
   std::istringstream text(bytes);
   size_t workspaces = 0, stages = 0, size = 0;
   text >> code.outputRow >> workspaces >> stages >> size;
+  text >> code.state.rows >> code.state.row >> code.state.perQueryHead;
   if (!text || workspaces > bytes.size() || stages > bytes.size())
     return std::nullopt;
   for (size_t n = 0; n < workspaces && text; ++n) {

@@ -24,6 +24,8 @@ struct StoredCode {
   /// The length of the rows of o.
   int64_t outputRow = 0;
   std::vector<Workspace> workspaces;
+  /// The state that a call takes and gives, in the recurrent order.
+  StateShape state;
   /// Symbols: NAME.run and NAME.items.run of each are functions of the object.
   std::vector<std::string> stages;
   std::string object;

@@ -43,6 +43,11 @@ inline constexpr llvm::StringLiteral kOrderAttrName = "attn.order";
 /// In how many parts the keys of a sequence may be summed for a state that all
 /// its queries read (attn.linear).
 inline constexpr int64_t kStateParts = 8;
+/// The name of the state that a call in the recurrent order takes and gives.
+inline constexpr llvm::StringLiteral kStateName = "state";
+/// The rows of that state, for values of `width` elements: S, z, and the row
+/// that begins with the number of tokens.
+constexpr int64_t stateRows(int64_t width) { return width + 2; }
 
 } // namespace attn
 

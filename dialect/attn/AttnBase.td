@@ -101,8 +101,8 @@ def Attn_ArgKind : Attn_Enum<"ArgKind", "what a function argument is bound to", 
     I32EnumAttrCase<"Value", 2, "value">, I32EnumAttrCase<"Param", 3, "param">,
     I32EnumAttrCase<"KeyLengths", 4, "key_lengths">,
     I32EnumAttrCase<"QueryLengths", 5, "query_lengths">,
-    I32EnumAttrCase<"Offset", 6, "offset">, I32EnumAttrCase<"Output", 7, "output">,
-    I32EnumAttrCase<"Workspace", 8, "workspace">]>;
+    I32EnumAttrCase<"Offset", 6, "offset">, I32EnumAttrCase<"State", 7, "state">,
+    I32EnumAttrCase<"Output", 8, "output">, I32EnumAttrCase<"Workspace", 9, "workspace">]>;
 
 def Attn_Verdict : Attn_Enum<"Verdict", "the outcome of a proof", [
     I32EnumAttrCase<"Yes", 0, "yes">, I32EnumAttrCase<"No", 1, "no">,
@@ -124,7 +124,8 @@ def Attn_RandomKindAttr : EnumAttr<Attn_Dialect, Attn_RandomKind, "random"> {
 }
 
 def Attn_Order : Attn_Enum<"Order", "the order of the parentheses", [
-    I32EnumAttrCase<"Quadratic", 0, "quadratic">, I32EnumAttrCase<"Linear", 1, "linear">]>;
+    I32EnumAttrCase<"Quadratic", 0, "quadratic">, I32EnumAttrCase<"Linear", 1, "linear">,
+    I32EnumAttrCase<"Recurrent", 2, "recurrent">]>;
 
 def Attn_LinearScan : Attn_Enum<"LinearScan", "how the linear order may sum over keys", [
     I32EnumAttrCase<"Refused", 0, "refused">, I32EnumAttrCase<"Whole", 1, "whole">,

@@ -166,9 +166,16 @@ Value LinearOp::getOutput(Result kind) { return outputOf(*this, kind); }
 Value LinearOp::getTerm(NormalizerTerm term) { return termOf(*this, term); }
 LogicalResult LinearOp::verify() {
   if (!getLicence() || getLicence()->getLinear() == LinearScan::Refused ||
-      !getSchedule() || getSchedule()->getOrder() != Order::Linear)
+      !getSchedule() || getSchedule()->getOrder() == Order::Quadratic)
     return emitOpError(
         "needs a licence for the linear order and a schedule of it");
+  bool whole = getLicence()->getLinear() == LinearScan::Whole;
+  if (isRecurrent() && whole)
+    return emitOpError("is recurrent under a mask that shows keys to come");
+  size_t arrays = isRecurrent() ? 2 : whole;
+  if (getState().size() != arrays)
+    return emitOpError("has a state of ")
+           << arrays << " arrays, not " << getState().size();
   if (getQueryFeatures().empty() != getKeyFeatures().empty())
     return emitOpError("has features of both sides or of none");
   Type lengths[2] = {getMappedRow(0), getMappedRow(1)};
@@ -195,6 +202,13 @@ LogicalResult LinearOp::verify() {
                           {Float32Type::get(getContext())})))
     return failure();
   return verifyAttention(*this);
+}
+bool LinearOp::hasStatePerQueryHead() {
+  bool found = false;
+  for (Region *region : {&getKeyMap(), &getKeyFeatures(), &getDecay()})
+    region->walk(
+        [&](IndexOp index) { found |= index.getPosition() == Position::Head; });
+  return found;
 }
 int64_t LinearOp::getRank() {
   if (getQueryFeatures().empty())

@@ -21,7 +21,7 @@ class Attn_AttentionLike<string mnemonic, dag ownRegions = (region), string ownF
   let arguments = (ins
       AnyMemRef:$query, AnyMemRef:$key, AnyMemRef:$value,
       Optional<AnyMemRef>:$keyLengths, Optional<AnyMemRef>:$queryLengths, Optional<AnyMemRef>:$offset,
-      Variadic<AnyMemRef>:$outputs, Optional<AnyMemRef>:$state,
+      Variadic<AnyMemRef>:$outputs, Variadic<AnyMemRef>:$state,
       Attn_ResultArrayAttr:$results,
       Attn_NormalizeAttr:$normalize,
       OptionalAttr<Attn_TermArrayAttr>:$terms,
@@ -101,6 +101,10 @@ def Attn_LinearOp : Attn_AttentionLike<"linear",
     [{
     /// Channels of phi.
     int64_t getRank();
+    /// Whether the state comes from the caller and goes to the caller.
+    bool isRecurrent() { return getSchedule()->getOrder() == ::attn::Order::Recurrent; }
+    /// Sums of keys that differ by query head, and have a state each.
+    bool hasStatePerQueryHead();
   }]> {
   let summary = "attention by the linear schedule: phi(q) (sum_j phi(k_j) v_j^T)";
   let description = [{
@@ -116,8 +120,14 @@ def Attn_LinearOp : Attn_AttentionLike<"linear",
 
     `state` is a workspace for the sums where the mask lets all
     queries see the same keys (`linear = whole`), of kStateParts parts of Dv rows of S and one
-    of z. Constraints: (decided) carries a licence for the linear order and a schedule of it;
-    (feature rows) the feature regions stand together and yield rows of one length.
+    of z. In the recurrent order it is two arrays of the caller's, the sums before the call's tokens and
+    after them: Dv rows of S, one of z, and one that begins with the number of tokens summed, as n mod 2^20
+    and n / 2^20. Keys and queries then stand at the number of tokens before plus their index, and
+    a decaying state is relative to the next position. Both may be the same memory.
+
+    Constraints: (decided) carries a licence for the linear order and a schedule of it;
+    (feature rows) the feature regions stand together and yield rows of one length;
+    (state) one array for `whole`, none for `ordered`, two for the recurrent order.
 
     ```mlir
     attn.linear ins(...) ... kappa {

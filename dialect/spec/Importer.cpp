@@ -149,7 +149,7 @@ AttentionOp FunctionBuilder::buildAttention(Block *entry) {
                         {loc, locationOf(file, checked.features->place)});
   return AttentionOp::create(
       builder, loc, args[0], args[1], args[2], args[lengths], args[lengths + 1],
-      args[lengths + 2], args.drop_front(lengths + 3), /*state=*/Value(),
+      args[lengths + 2], args.drop_front(lengths + 3), /*state=*/ValueRange(),
       builder.getArrayAttr(results),
       checked.normalizeByMass ? Normalize::Mass : Normalize::None,
       terms.empty() ? ArrayAttr() : builder.getArrayAttr(terms),

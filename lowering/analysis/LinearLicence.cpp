@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/analysis/LinearLicence.h"
+#include "dialect/attn/Documents.h"
 #include "lowering/analysis/Degree.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace attn;
@@ -98,4 +101,54 @@ LinearLicence attn::licenseLinear(AttentionOp op) {
   licence.scan =
       features.mask.ordered ? LinearScan::Ordered : LinearScan::Whole;
   return licence;
+}
+
+RecurrentRefusal attn::refuseRecurrent(AttentionOp op, LinearScan scan) {
+  Location kappa = op.getKappa().front().getTerminator()->getLoc();
+  if (scan == LinearScan::Whole)
+    return {
+        "without a mask a token sees keys that are yet to come; write `mask "
+        "= causal`",
+        kappa};
+  if (auto documents = documentConditions(op.getMask()); !documents.empty())
+    return {"a state does not know the ids of the documents in it; begin every "
+            "document from a state of its own",
+            documents.front().getLoc()};
+  // What a call knows is its own tokens, not the whole sequence.
+  RecurrentRefusal refusal{"", kappa};
+  for (Region &region : op->getRegions())
+    region.walk([&](IndexOp index) {
+      Position position = index.getPosition();
+      bool ofValues = &region == &op.getValueMap() && position == Position::J;
+      if (position != Position::Nq && position != Position::Nk && !ofValues)
+        return;
+      refusal = {ofValues ? "`v` reads the position `j`, which a call that "
+                            "continues a sequence does not give it"
+                          : "`" + stringifyPosition(position).str() +
+                                "` is the length of a call, not of the "
+                                "sequence that it continues",
+                 index.getLoc()};
+    });
+  if (!refusal.reason.empty())
+    return refusal;
+  auto function = op->getParentOfType<func::FuncOp>();
+  for (unsigned n = 0; function && n < function.getNumArguments(); ++n) {
+    auto arg = function.getArgAttrOfType<ArgAttr>(n, kArgAttrName);
+    if (!arg || !arg.getAxes())
+      continue;
+    for (StringRef axis : arg.getAxes().getAsValueRange<StringAttr>()) {
+      auto isLength = [](StringRef edge) {
+        edge.consume_front("-");
+        return edge == "nq" || edge == "nk";
+      };
+      auto [low, high] = axis.split(':');
+      if (isLength(low) || isLength(high))
+        return {
+            "parameter `" + arg.getName().str() +
+                "` has an element a token of the whole sequence, and a call "
+                "knows only its own",
+            kappa};
+    }
+  }
+  return refusal;
 }

@@ -45,6 +45,14 @@ public:
 /// is licensed `ordered`; softmax is refused, not separable.
 LinearLicence licenseLinear(AttentionOp op);
 
+/// Why a kernel that is licensed for the linear order by `scan` cannot go on
+/// from a state that a caller has kept; an empty reason: it can.
+struct RecurrentRefusal {
+  std::string reason;
+  mlir::Location at;
+};
+RecurrentRefusal refuseRecurrent(AttentionOp op, LinearScan scan);
+
 /// The most bytes that the state of one head may take, and the most channels:
 /// it stays in a cache of the core that works on it, and tiles of features on
 /// its stack.

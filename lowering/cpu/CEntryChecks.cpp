@@ -56,7 +56,7 @@ void CEntryBuilder::checkRows(unsigned n) {
   for (ArgKind role : f.roles) {
     bool query = role == ArgKind::Query;
     checkAxis(n, 1, query ? queryHeads : keyHeads, true);
-    checkAxis(n, 2, query ? queries : keys, false);
+    checkAxis(n, 2, query || interface.isRecurrent ? queries : keys, false);
   }
   fail(differ(shapeOf(n, 3), word(f.extents[3])), CError::Shape, n);
   if (f.extents[3] != 1)
@@ -87,6 +87,8 @@ void CEntryBuilder::shareExtents() {
   for (auto [n, f] : llvm::enumerate(interface.fields))
     if (f.isRows())
       checkRows(n);
+  if (interface.isRecurrent)
+    keys = queries;
   for (auto [n, f] : llvm::enumerate(interface.fields))
     if (f.kind == ArgKind::Param && !f.scalar)
       checkParameter(n);
@@ -126,15 +128,19 @@ void CEntryBuilder::checkOptional(unsigned n) {
 
 void CEntryBuilder::checkOutput(unsigned n) {
   const CField &f = interface.fields[n];
-  Value expected[] = {batch.value, queryHeads.value, queries.value, keys.value};
+  bool ofKeys = f.isState() && f.axes[1] != "head";
+  Value expected[] = {batch.value, ofKeys ? keyHeads.value : queryHeads.value,
+                      queries.value, keys.value};
   for (unsigned axis = 0; axis < f.rank; ++axis) {
     bool fixed = !ShapedType::isDynamic(f.extents[axis]);
     fail(differ(shapeOf(n, axis),
                 fixed ? word(f.extents[axis]) : expected[axis]),
          CError::Shape, n);
   }
-  if (f.name == "o" && f.extents[3] != 1)
+  if ((f.name == "o" && f.extents[3] != 1) || f.isState())
     fail(differ(strideOf(n, 3), word(1)), CError::Strides, n);
+  if (f.isState())
+    fail(differ(strideOf(n, 2), word(f.extents[3])), CError::Strides, n);
 }
 
 //===----------------------------------------------------------------------===//

@@ -248,6 +248,17 @@ static LogicalResult addArgument(ModuleOp module, CInterface &interface,
     return module.emitError("'")
            << arg.getName().getValue() << "' has " << rank
            << " axes; in C an array has at most " << kCRank;
+  // A state knows where its sequence stands; the code reads neither of these.
+  if (interface.isRecurrent && (arg.getKind() == ArgKind::QueryLengths ||
+                                arg.getKind() == ArgKind::Offset))
+    return success();
+  if (arg.getKind() == ArgKind::Output)
+    for (CField &known : interface.fields)
+      if (known.isState() && known.name == arg.getName().getValue()) {
+        known.arguments.push_back(index);
+        known.roles.push_back(arg.getKind());
+        return success();
+      }
   if (arg.getKind() <= ArgKind::Value)
     for (CField &known : interface.fields)
       if (known.isRows() && known.name == arg.getName().getValue()) {
@@ -260,6 +271,8 @@ static LogicalResult addArgument(ModuleOp module, CInterface &interface,
   f.name = arg.getName().str();
   f.arguments = {index};
   f.roles = {f.kind};
+  f.perToken =
+      interface.isRecurrent && !f.isState() && f.kind != ArgKind::Param;
   f.rank = rank;
   f.scalar = f.kind == ArgKind::Param && rank == 0;
   f.element = type.getElementType().isF32()         ? CField::F32
@@ -310,6 +323,9 @@ FailureOr<CInterface> attn::readCInterface(ModuleOp module) {
   CInterface interface;
   interface.name = name.str();
   interface.kernel = kernel.str();
+  for (Attribute argument : arguments)
+    if (auto arg = dyn_cast<ArgAttr>(argument))
+      interface.isRecurrent |= arg.getKind() == ArgKind::State;
   for (auto [index, input] : llvm::enumerate(type.getInputs())) {
     auto memory = dyn_cast<MemRefType>(input);
     auto arg = dyn_cast<ArgAttr>(arguments[index]);

@@ -84,7 +84,12 @@ struct CField {
   int64_t elementBytes() const {
     return element == I64 ? 8 : element == BF16 || element == F16 ? 2 : 4;
   }
-  bool isOutput() const { return kind == ArgKind::Output; }
+  /// Of a kernel that goes on from a state: axis 2 counts the call's tokens.
+  bool perToken = false;
+
+  /// A state is read and written in place.
+  bool isState() const { return kind == ArgKind::State; }
+  bool isOutput() const { return kind == ArgKind::Output || isState(); }
   bool isOptional() const {
     return kind == ArgKind::KeyLengths || kind == ArgKind::QueryLengths ||
            kind == ArgKind::Offset;
@@ -116,6 +121,7 @@ struct CInterface {
   std::vector<CField> fields;
   llvm::SmallVector<CWorkspace> workspaces;
   llvm::SmallVector<unsigned> ranks; ///< of all arguments of the function
+  bool isRecurrent = false; ///< has a state, and a query and a key a token
   int64_t stages = 0;
   int64_t workspaceOffset = 0, workspaceSizeOffset = 0; ///< in the struct
 

@@ -58,6 +58,10 @@ std::string CField::axisText(unsigned axis) const {
     return f.kind == ArgKind::Offset ? "B or 1" : "B";
   if (!ShapedType::isDynamic(f.extents[axis]))
     return std::to_string(f.extents[axis]);
+  if (f.perToken && axis == 2)
+    return "N";
+  if (f.isState())
+    return axis == 0 ? "B" : f.axes[1] == "head" ? "Hq" : "Hk";
   if (f.isOutput()) {
     constexpr const char *names[] = {"B", "Hq", "Nq", "Nk"};
     return names[axis];
@@ -126,7 +130,7 @@ std::string CField::shapeText() const {
 std::string CField::valueText() const {
   switch (kind) {
   case ArgKind::KeyLengths:
-    return "0 <= key_lengths <= Nk";
+    return perToken ? "0 <= key_lengths <= N" : "0 <= key_lengths <= Nk";
   case ArgKind::QueryLengths:
     return "0 <= query_lengths <= Nq";
   case ArgKind::Offset:
@@ -156,6 +160,11 @@ std::string CField::errorText(CError error) const {
   case CError::Heads:
     return "its heads are no multiple of the key heads";
   case CError::Strides:
+    if (isState())
+      return "the numbers of a head must stand one behind the other: "
+             "strides[2] "
+             "is not " +
+             axisText(3) + ", or strides[3] not 1";
     return "the elements of its rows must be adjacent: strides[3] is not 1";
   case CError::Null:
     return "its pointer is null";

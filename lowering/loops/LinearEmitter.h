@@ -14,6 +14,7 @@
 #ifndef ATTN_LOWERING_LOOPS_LINEAREMITTER_H
 #define ATTN_LOWERING_LOOPS_LINEAREMITTER_H
 
+#include "lowering/loops/Documents.h"
 #include "lowering/loops/RegionTiles.h"
 
 namespace attn {
@@ -24,7 +25,8 @@ public:
   explicit LinearEmitter(LinearOp op);
 
   /// Every query sees the keys up to where it stands: tiles of queries in
-  /// order, the state between them.
+  /// order, the state between them. In the recurrent order the state before the
+  /// first and after the last is the caller's.
   mlir::LogicalResult lowerOrdered();
   /// All queries see all keys: parts of the keys are summed into states, the
   /// states into one, and queries read that.
@@ -37,11 +39,19 @@ private:
   struct State {
     mlir::Value s, z;
   };
+  /// A tile of keys [begin, end) of an ordered scan.
+  struct TileOfKeys {
+    mlir::Value begin, end, rows, features, values;
+  };
   /// The base of a decaying state: sums are of exp(e(base) - e(j)) terms.
   using Base = mlir::Value;
 
   void enterGrid(mlir::ValueRange extents, bool perQueryHead);
   State zeroState();
+  /// The caller's state, and how many tokens are in it.
+  State loadState();
+  mlir::Value loadTokens();
+  void storeState(const State &state);
   mlir::Value stateHead() const { return statePerHead ? at.head : at.kvHead; }
   llvm::SmallVector<mlir::Value> toValues(const State &state) const;
   State fromValues(mlir::ValueRange values) const;
@@ -51,6 +61,9 @@ private:
   /// what the old sums are multiplied with.
   State absorb(mlir::Value features, mlir::Value values, State state,
                mlir::Value scale);
+  mlir::LogicalResult emitQueries(mlir::Value q0, mlir::Value first, Base base,
+                                  const TileOfKeys &keys, const State &state,
+                                  Documents &documents, mlir::ValueRange ids);
   /// The rows of q from row q0 on, as kappa takes them.
   mlir::Value queryRows(mlir::Value q0, mlir::Value positions);
   /// phi of rows of q: a (q, r) tile.
@@ -61,6 +74,13 @@ private:
   /// keys, where features are apart.
   mlir::Value keyFeatures(mlir::Value rows, mlir::Value j0, mlir::Value limit,
                           int64_t tileK);
+  /// Where key `j` of the call, or what follows it, stands in the sequence.
+  mlir::Value positionOf(mlir::Value j) {
+    return tokens ? b.add(j, tokens) : j;
+  }
+  mlir::Value keyPositions(mlir::Value j0, int64_t tileK) {
+    return b.iota(positionOf(j0), b.type("k", {tileK}, b.getIndexType()));
+  }
   bool areFeaturesApart() { return !op.getKeyFeatures().empty(); }
   mlir::Value keyValues(mlir::Value j0, mlir::Value limit, int64_t tileK);
   /// The region on the rows of a tile, one tile.rows, or a tile.map where it is
@@ -82,8 +102,10 @@ private:
   LinearOp op;
   TileBuilder b;
   int64_t tileQ, tileK, dimE, rank;
-  bool needsMass, statePerHead = false;
+  bool needsMass, statePerHead;
   Coordinates at;
+  mlir::Value group;  ///< query heads of a key head; null: they are items
+  mlir::Value tokens; ///< before the call's; null: none
   mlir::Value queryExtent, keyExtent;
   mlir::IRMapping uniforms; ///< scalars of the decay that no position changes
   llvm::SmallVector<mlir::Value> inductions;

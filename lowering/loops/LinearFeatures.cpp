@@ -22,6 +22,60 @@ LinearEmitter::State LinearEmitter::zeroState() {
   return state;
 }
 
+/// The rows of a state: Dv of S, one of z, and one that begins with the number
+/// of tokens n, as n mod 2^20 and n / 2^20, which f32 holds exactly.
+static constexpr int64_t kTokensLow = int64_t(1) << 20;
+
+LinearEmitter::State LinearEmitter::loadState() {
+  Value memory = op.getState()[0], end = b.index(dimE);
+  State state;
+  state.s =
+      b.make<tile::LoadOp>(b.type("er", {dimE, rank}), memory,
+                           ValueRange{at.batch, stateHead(), b.index(0)}, end);
+  if (needsMass)
+    state.z = b.make<tile::LoadOp>(
+        b.type("r", {rank}), memory,
+        ValueRange{at.batch, stateHead(), end, b.index(0)}, b.index(rank));
+  return state;
+}
+
+Value LinearEmitter::loadTokens() {
+  auto part = [&](int64_t column) -> Value {
+    Value x = b.make<memref::LoadOp>(
+        op.getState()[0],
+        ValueRange{at.batch, stateHead(), b.index(dimE + 1), b.index(column)});
+    Value whole = b.make<arith::FPToSIOp>(b.getI64Type(), x);
+    return b.make<arith::IndexCastOp>(b.getIndexType(), whole);
+  };
+  Value count = b.add(part(0), b.mul(part(1), b.index(kTokensLow)));
+  // As everywhere: what computes positions counts on less than 2^30 of them.
+  return b.make<arith::RemSIOp>(count, b.index(int64_t(1) << 30));
+}
+
+void LinearEmitter::storeState(const State &state) {
+  Value memory = op.getState()[1], end = b.index(dimE),
+        last = b.index(dimE + 1);
+  b.make<tile::StoreOp>(state.s, memory,
+                        ValueRange{at.batch, stateHead(), b.index(0)}, end);
+  auto storeRow = [&](Value tile, Value row) {
+    b.make<tile::StoreOp>(tile, memory,
+                          ValueRange{at.batch, stateHead(), row, b.index(0)},
+                          b.index(rank));
+  };
+  Value zero = b.splat(0, b.type("r", {rank}));
+  storeRow(state.z ? state.z : zero, end);
+  storeRow(zero, last);
+  auto storePart = [&](Value part, int64_t column) {
+    part = b.make<arith::IndexCastOp>(b.getI64Type(), part);
+    b.make<memref::StoreOp>(
+        b.make<arith::SIToFPOp>(b.getF32Type(), part), memory,
+        ValueRange{at.batch, stateHead(), last, b.index(column)});
+  };
+  Value count = b.add(tokens, at.nk), low = b.index(kTokensLow);
+  storePart(b.make<arith::RemUIOp>(count, low), 0);
+  storePart(b.make<arith::DivUIOp>(count, low), 1);
+}
+
 SmallVector<Value> LinearEmitter::toValues(const State &state) const {
   SmallVector<Value> values{state.s};
   if (state.z)
@@ -57,9 +111,8 @@ LinearEmitter::State LinearEmitter::absorbRange(Value lo, Value hi, State state,
                             nested.getInsertionPoint());
         Value features = keyFeatures(keyRows(j0, hi, tileK), j0, hi, tileK);
         if (base && decays()) {
-          Value positions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
-          features =
-              scaledBy(features, ratioTile(positions, base, /*isQuery=*/false));
+          features = scaledBy(features, ratioTile(keyPositions(j0, tileK), base,
+                                                  /*isQuery=*/false));
         }
         Value values = keyValues(j0, hi, tileK);
         b.make<scf::YieldOp>(
@@ -103,8 +156,7 @@ Value LinearEmitter::keyRows(Value j0, Value limit, int64_t tileK) {
                                     ValueRange{at.batch, at.kvHead, j0}, limit);
   if (op.getKeyMap().empty())
     return rows;
-  Value positions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
-  return rowsOf(op.getKeyMap(), rows, positions,
+  return rowsOf(op.getKeyMap(), rows, keyPositions(j0, tileK),
                 b.type("kd", {tileK, op.getMappedRow(1).getLength()}), false);
 }
 
@@ -117,7 +169,7 @@ Value LinearEmitter::keyFeatures(Value rows, Value j0, Value limit,
                                 ValueRange{at.batch, at.kvHead, j0}, limit);
   };
   Region &map = op.getKeyMap();
-  Value positions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
+  Value positions = keyPositions(j0, tileK);
   Value features;
   if (rows)
     features = rowsOf(op.getKeyFeatures(), rows, positions, type, false);
@@ -129,7 +181,7 @@ Value LinearEmitter::keyFeatures(Value rows, Value j0, Value limit,
   Value past = b.cmp(CmpIPredicate::sgt, b.add(j0, b.index(tileK)), limit);
   Value keep =
       b.map(b.type("k", {tileK}, b.getI1Type()), positions, [&](ValueRange j) {
-        return b.cmp(CmpIPredicate::slt, j[0], limit);
+        return b.cmp(CmpIPredicate::slt, j[0], positionOf(limit));
       });
   return b.make<tile::MaskOp>(type, features, past, keep, b.real(0));
 }

@@ -19,12 +19,8 @@ LinearEmitter::LinearEmitter(LinearOp op)
       tileQ(op.getSchedule()->getTileQ()), tileK(op.getSchedule()->getTileK()),
       dimE(op.getMappedRow(2).getLength()), rank(op.getRank()),
       needsMass(op.getNormalize() == Normalize::Mass ||
-                op.wants(Result::Mass) || op.wants(Result::Lse)) {
-  for (Region *region : {&op.getKeyMap(), &op.getKeyFeatures()})
-    region->walk([&](IndexOp index) {
-      statePerHead |= index.getPosition() == Position::Head;
-    });
-}
+                op.wants(Result::Mass) || op.wants(Result::Lse)),
+      statePerHead(op.hasStatePerQueryHead()) {}
 
 /// Work items: batches, key/value heads, heads of the group (if `perQueryHead`)
 /// and `extents`. Leaves the induction variables of the extents in
@@ -34,11 +30,10 @@ void LinearEmitter::enterGrid(ValueRange extents, bool perQueryHead) {
   queryExtent = b.dim(op.getQuery(), 2);
   keyExtent = b.dim(op.getKey(), 2);
   SmallVector<OpFoldResult> grid{b.dim(op.getQuery(), 0), kvHeads};
-  Value group;
-  if (perQueryHead) { // no heads, no groups: keep the division defined
-    group = b.make<arith::DivSIOp>(heads, b.max(kvHeads, b.index(1)));
+  // No heads, no groups: keep the division defined.
+  group = b.make<arith::DivSIOp>(heads, b.max(kvHeads, b.index(1)));
+  if (perQueryHead)
     grid.push_back(group);
-  }
   grid.append(extents.begin(), extents.end());
   auto forall = b.make<scf::ForallOp>(grid, ValueRange{}, std::nullopt);
   b.setInsertionPointToStart(forall.getBody());
@@ -48,10 +43,14 @@ void LinearEmitter::enterGrid(ValueRange extents, bool perQueryHead) {
   // What is made once a key/value head knows no query head.
   at.head =
       perQueryHead ? b.add(b.mul(at.kvHead, group), variables[2]) : at.kvHead;
+  if (perQueryHead)
+    group = {};
   inductions.assign(variables.begin() + (perQueryHead ? 3 : 2),
                     variables.end());
   at.nk = emitLength(b, op.getKeyLengths(), at.batch, keyExtent);
-  at.nq = emitLength(b, op.getQueryLengths(), at.batch, queryExtent);
+  at.nq = op.isRecurrent()
+              ? queryExtent
+              : emitLength(b, op.getQueryLengths(), at.batch, queryExtent);
   enterChosen(b, *op.getSchedule(), op.getMask(), at);
 }
 
@@ -82,10 +81,10 @@ LogicalResult LinearEmitter::lowerParts() {
   State state = absorbRange(lo, hi, zeroState(), {});
   Value row = b.mul(part, b.index(dimE + 1));
   Value end = b.add(row, b.index(dimE));
-  b.make<tile::StoreOp>(state.s, op.getState(),
+  b.make<tile::StoreOp>(state.s, op.getState()[0],
                         ValueRange{at.batch, stateHead(), row}, end);
   if (state.z)
-    b.make<tile::StoreOp>(state.z, op.getState(),
+    b.make<tile::StoreOp>(state.z, op.getState()[0],
                           ValueRange{at.batch, stateHead(), end, b.index(0)},
                           b.index(rank));
   op.erase();
@@ -105,8 +104,8 @@ LogicalResult LinearEmitter::lowerMerge() {
   auto load = [&](Value part) -> Value {
     Value at0 = b.add(b.mul(part, b.index(dimE + 1)), row);
     return b.make<tile::LoadOp>(
-        type, op.getState(), ValueRange{at.batch, stateHead(), at0, b.index(0)},
-        b.index(rank));
+        type, op.getState()[0],
+        ValueRange{at.batch, stateHead(), at0, b.index(0)}, b.index(rank));
   };
   Value sum = load(b.index(0));
   auto loop = b.make<scf::ForOp>(
@@ -119,7 +118,7 @@ LogicalResult LinearEmitter::lowerMerge() {
                            [&](ValueRange x) { return b.add(x[0], x[1]); });
         b.make<scf::YieldOp>(ValueRange{next});
       });
-  b.make<tile::StoreOp>(loop.getResult(0), op.getState(),
+  b.make<tile::StoreOp>(loop.getResult(0), op.getState()[0],
                         ValueRange{at.batch, stateHead(), row, b.index(0)},
                         b.index(rank));
   op.erase();
@@ -137,7 +136,7 @@ LogicalResult LinearEmitter::lowerQueries() {
   Value features = rows ? queryFeatures(rows, positions) : Value();
   if (!features)
     return failure();
-  Value s = b.make<tile::LoadOp>(b.type("er", {dimE, rank}), op.getState(),
+  Value s = b.make<tile::LoadOp>(b.type("er", {dimE, rank}), op.getState()[0],
                                  ValueRange{at.batch, stateHead(), b.index(0)},
                                  b.index(dimE));
   RowSums sums;
@@ -146,7 +145,7 @@ LogicalResult LinearEmitter::lowerQueries() {
   tile::TileType perQuery = b.type("q", {tileQ});
   if (needsMass) {
     Value z = b.make<tile::LoadOp>(
-        b.type("r", {rank}), op.getState(),
+        b.type("r", {rank}), op.getState()[0],
         ValueRange{at.batch, stateHead(), b.index(dimE), b.index(0)},
         b.index(rank));
     sums.mass = b.contract(features, z, b.splat(0, perQuery));

@@ -12,7 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowering/loops/Documents.h"
 #include "lowering/loops/LinearEmitter.h"
 #include "lowering/loops/RowResults.h"
 #include "lowering/loops/Sequences.h"
@@ -22,24 +21,31 @@ using namespace attn;
 using arith::CmpIPredicate;
 
 LogicalResult LinearEmitter::lowerOrdered() {
-  enterGrid({}, /*perQueryHead=*/true);
-  Value offset = emitOffset(b, op, at);
+  // A state of the caller's is written by one item, whatever heads read it.
+  bool recurrent = op.isRecurrent();
+  enterGrid({}, /*perQueryHead=*/!recurrent || statePerHead);
+  if (recurrent)
+    tokens = loadTokens();
+  // The tokens of a call that goes on are its queries.
+  Value offset = recurrent ? b.index(0) : emitOffset(b, op, at);
   if (failed(enterUniforms()))
     return failure();
-  auto clamped = [&](Value position) {
-    return b.min(b.max(position, b.index(0)), at.nk);
-  };
-  tile::TileType perQuery = b.type("q", {tileQ});
-  tile::TileType perQueryInt = b.type("q", {tileQ}, b.getIndexType());
-  tile::TileType perQueryValue = b.type("qe", {tileQ, dimE});
-  tile::TileType perPair = b.type("qk", {tileQ, tileQ});
+  auto clamped = [&](Value j) { return b.min(b.max(j, b.index(0)), at.nk); };
+  // What a decaying state is relative to: the next position, or the first
+  // behind the keys.
+  auto base = [&](Value j) { return positionOf(b.min(j, at.nk)); };
 
   // Keys that all queries see; of those, the document of the last.
   Documents documents(b, op.getMask(), at);
-  Value seen = clamped(offset), start = b.index(0);
-  if (documents.areThere())
-    start = documents.begin(start, seen);
-  State before = absorbRange(start, seen, zeroState(), offset);
+  State before;
+  if (recurrent) {
+    before = loadState();
+  } else {
+    Value seen = clamped(offset), start = b.index(0);
+    if (documents.areThere())
+      start = documents.begin(start, seen);
+    before = absorbRange(start, seen, zeroState(), base(offset));
+  }
   // Made before its body, so that what stands in it has parents.
   auto loop = b.make<scf::ForOp>(b.index(0), queryExtent, b.index(tileQ),
                                  toValues(before));
@@ -47,29 +53,95 @@ LogicalResult LinearEmitter::lowerOrdered() {
   Value q0 = loop.getInductionVar();
   State state = fromValues(loop.getRegionIterArgs());
   Value first = b.add(q0, offset), past = b.add(first, b.index(tileQ));
-  Value j0 = clamped(first), end = clamped(past);
-  Value positions = b.iota(first, perQueryInt);
-  Value keyPositions = b.iota(j0, b.type("k", {tileQ}, b.getIndexType()));
+  TileOfKeys keys;
+  keys.begin = clamped(first);
+  keys.end = clamped(past);
+  keys.rows = keyRows(keys.begin, keys.end, tileQ);
+  keys.features = keyFeatures(keys.rows, keys.begin, keys.end, tileQ);
+  keys.values = keyValues(keys.begin, keys.end, tileQ);
+  if (!keys.features)
+    return failure();
+
+  SmallVector<Value> ids; // of the document that the state is of
+  if (documents.areThere())
+    ids = documents.at(b.max(b.sub(keys.begin, b.index(1)), b.index(0)));
+  Value firstBase = base(first), pastBase = base(past);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    if (group) { // the state stays, heads pass by
+      auto heads = b.make<scf::ForOp>(b.index(0), group, b.index(1));
+      b.setInsertionPointToStart(heads.getBody());
+      at.head = b.add(b.mul(at.kvHead, group), heads.getInductionVar());
+    }
+    if (failed(emitQueries(q0, first, firstBase, keys, state, documents, ids)))
+      return failure();
+    if (group)
+      at.head = at.kvHead;
+  }
+
+  // The next tile's state: of the document that its last key is in.
+  Value scale, keyPositions = this->keyPositions(keys.begin, tileQ);
+  if (documents.areThere()) {
+    Value begin = documents.begin(keys.begin, keys.end);
+    keyPositions = this->keyPositions(begin, tileQ);
+    keys.features =
+        keyFeatures(keyRows(begin, keys.end, tileQ), begin, keys.end, tileQ);
+    keys.values = keyValues(begin, keys.end, tileQ);
+    Value last = b.max(b.sub(keys.end, b.index(1)), b.index(0));
+    Value goesOn = documents.same(last, ids);
+    auto kept = [&](Value x) {
+      return b.map(cast<tile::TileType>(x.getType()), x, [&](ValueRange v) {
+        return b.select(goesOn, v[0], b.real(0));
+      });
+    };
+    state.s = kept(state.s);
+    if (state.z)
+      state.z = kept(state.z);
+  }
+  if (decays()) {
+    scale = ratio(pastBase, firstBase);
+    keys.features =
+        scaledBy(keys.features, ratioTile(keyPositions, pastBase, false));
+  }
+  b.make<scf::YieldOp>(
+      toValues(absorb(keys.features, keys.values, state, scale)));
+  if (recurrent) {
+    b.setInsertionPointAfter(loop);
+    storeState(fromValues(loop.getResults()));
+  }
+  op.erase();
+  return success();
+}
+
+/// The results of a tile of queries of one head: of keys before the tile by
+/// `state`, which is relative to position `base`, of the keys inside it one by
+/// one.
+LogicalResult LinearEmitter::emitQueries(Value q0, Value first, Value base,
+                                         const TileOfKeys &keys,
+                                         const State &state,
+                                         Documents &documents, ValueRange ids) {
+  tile::TileType perQuery = b.type("q", {tileQ});
+  tile::TileType perQueryInt = b.type("q", {tileQ}, b.getIndexType());
+  tile::TileType perQueryValue = b.type("qe", {tileQ, dimE});
+  tile::TileType perPair = b.type("qk", {tileQ, tileQ});
+  Value positions = b.iota(positionOf(first), perQueryInt);
+  Value keyPositions = this->keyPositions(keys.begin, tileQ);
   Value queryRows = this->queryRows(q0, positions);
   Value query = queryRows ? queryFeatures(queryRows, positions) : Value();
-  Value keyRows = this->keyRows(j0, end, tileQ);
-  Value key = keyFeatures(keyRows, j0, end, tileQ);
-  Value values = keyValues(j0, end, tileQ);
   RegionTiles kappa(b, op.getKappa(), at, tileQ, tileQ);
   RegionTiles mask(b, op.getMask(), at, tileQ, tileQ);
-  if (!query || !key ||
-      failed(kappa.enterQuery(queryRows, nullptr, positions)) ||
-      failed(kappa.enterKeys(keyRows ? keyRows : key, j0, keyPositions)) ||
+  if (!query || failed(kappa.enterQuery(queryRows, nullptr, positions)) ||
+      failed(kappa.enterKeys(keys.rows ? keys.rows : keys.features, keys.begin,
+                             keyPositions)) ||
       failed(mask.enterQuery({}, nullptr, positions)) ||
-      failed(mask.enterKeys({}, j0, keyPositions))) {
+      failed(mask.enterKeys({}, keys.begin, keyPositions)))
     return failure();
-  }
 
   // Inside the tile: pairs, by kappa itself. A row of few keys may have a kappa
   // far below the features that it is a sum of.
   ValueRange yields =
       cast<YieldOp>(op.getKappa().front().getTerminator()).getValues();
-  Value edge = b.boolean(true);
+  Value edge = b.boolean(true), end = positionOf(keys.end);
   Value keep = mask.mapPairs(
       cast<YieldOp>(op.getMask().front().getTerminator()).getValues()[0],
       keyPositions, b.getI1Type(), [&](ValueRange root, ValueRange j) {
@@ -88,11 +160,9 @@ LogicalResult LinearEmitter::lowerOrdered() {
   sums.isCheap = true;
   Value fade;
   if (decays())
-    fade = ratioTile(positions, first, /*isQuery=*/true);
+    fade = ratioTile(positions, base, /*isQuery=*/true);
   Value fresh; // queries of another document than the state's
-  SmallVector<Value> ids;
   if (documents.areThere()) {
-    ids = documents.at(b.max(b.sub(j0, b.index(1)), b.index(0)));
     // As a number: it is looked up for every column, and not worked out.
     fresh = b.map(perQuery, positions, [&](ValueRange i) {
       return b.select(documents.same(i[0], ids), b.real(0), b.real(1));
@@ -111,41 +181,14 @@ LogicalResult LinearEmitter::lowerOrdered() {
   };
   if (op.wants(Result::O)) {
     Value old = faded(b.contract(query, state.s, b.splat(0, perQueryValue)));
-    sums.acc = b.contract(weights, values, old, edge, keep);
+    sums.acc = b.contract(weights, keys.values, old, edge, keep);
   }
   sums.mass = b.splat(0, perQuery);
   if (needsMass)
     sums.mass = b.reduce(tile::Combine::Add, weights,
                          faded(b.contract(query, state.z, sums.mass)));
   RowResults results(b, op, at, tileQ);
-  if (failed(results.emit(sums, q0, queryExtent, positions)))
-    return failure();
-
-  // The next tile's state: of the document that its last key is in.
-  Value scale;
-  if (documents.areThere()) {
-    Value begin = documents.begin(j0, end);
-    keyPositions = b.iota(begin, b.type("k", {tileQ}, b.getIndexType()));
-    key = keyFeatures(this->keyRows(begin, end, tileQ), begin, end, tileQ);
-    values = keyValues(begin, end, tileQ);
-    Value last = b.max(b.sub(end, b.index(1)), b.index(0));
-    Value goesOn = documents.same(last, ids);
-    auto kept = [&](Value x) {
-      return b.map(cast<tile::TileType>(x.getType()), x, [&](ValueRange v) {
-        return b.select(goesOn, v[0], b.real(0));
-      });
-    };
-    state.s = kept(state.s);
-    if (state.z)
-      state.z = kept(state.z);
-  }
-  if (decays()) {
-    scale = ratio(past, first);
-    key = scaledBy(key, ratioTile(keyPositions, past, false));
-  }
-  b.make<scf::YieldOp>(toValues(absorb(key, values, state, scale)));
-  op.erase();
-  return success();
+  return results.emit(sums, q0, queryExtent, positions);
 }
 
 //===----------------------------------------------------------------------===//

@@ -198,21 +198,27 @@ static void cloneInto(Region &into, Value v, Region &kappa,
   YieldOp::create(b, v.getLoc(), ValueRange{mapping.lookupOrDefault(made)});
 }
 
-/// The sums over keys that all queries of a sequence read.
-static Value addState(func::FuncOp function, int64_t width, int64_t rank,
-                      bool perQueryHead) {
+/// An argument of `rows` rows of sums over keys a head: a workspace, or the
+/// caller's.
+static Value addState(func::FuncOp function, ArgKind kind, int64_t rows,
+                      int64_t rank, bool perQueryHead) {
   MLIRContext *context = function.getContext();
   Builder b(context);
-  int64_t rows = kStateParts * (width + 1), open = ShapedType::kDynamic;
+  int64_t open = ShapedType::kDynamic;
   auto memory = MemRefType::get(
       {open, open, rows, rank}, b.getF32Type(),
       StridedLayoutAttr::get(context, open, {open, open, rank, 1}));
   unsigned position = function.getNumArguments();
+  SmallVector<std::string> axes{"batch", perQueryHead ? "head" : "kv_head",
+                                std::to_string(rows)};
+  if (kind != ArgKind::Workspace)
+    axes.push_back(std::to_string(rank));
   auto arg = ArgAttr::get(
-      context, ArgKind::Workspace,
-      b.getStringAttr("w" + std::to_string(position)),
-      b.getStrArrayAttr(
-          {"batch", perQueryHead ? "head" : "kv_head", std::to_string(rows)}),
+      context, kind,
+      b.getStringAttr(kind == ArgKind::Workspace
+                          ? "w" + std::to_string(position)
+                          : kStateName.str()),
+      b.getStrArrayAttr(SmallVector<StringRef>(axes.begin(), axes.end())),
       /*integer=*/false, StringAttr(), FloatAttr());
   (void)function.insertArgument(
       position, memory, b.getDictionaryAttr(b.getNamedAttr(kArgAttrName, arg)),
@@ -226,7 +232,7 @@ struct BuildFeatures : attn::impl::BuildFeaturesPassBase<BuildFeatures> {
   void runOnOperation() override {
     SmallVector<AttentionOp> ops;
     getOperation().walk([&](AttentionOp op) {
-      if (op.getSchedule() && op.getSchedule()->getOrder() == Order::Linear)
+      if (op.getSchedule() && op.getSchedule()->getOrder() != Order::Quadratic)
         ops.push_back(op);
     });
     auto target =
@@ -275,16 +281,7 @@ struct BuildFeatures : attn::impl::BuildFeaturesPassBase<BuildFeatures> {
     OperationState state(op.getLoc(), LinearOp::getOperationName());
     state.addAttributes(op->getAttrs());
     auto segments = llvm::to_vector(op.getProperties().operandSegmentSizes);
-    if (op.getLicence()->getLinear() == LinearScan::Whole) {
-      bool perQueryHead = false;
-      for (Region *region : {&op.getKeyMap(), &ownRegions[1]})
-        region->walk([&](IndexOp index) {
-          perQueryHead |= index.getPosition() == Position::Head;
-        });
-      operands.push_back(addState(
-          getOperation(), op.getMappedRow(2).getLength(), rank, perQueryHead));
-      segments.back() = 1;
-    }
+    int64_t width = op.getMappedRow(2).getLength();
     state.addOperands(operands);
     state.attributes.set("operandSegmentSizes",
                          b.getDenseI32ArrayAttr(segments));
@@ -293,8 +290,18 @@ struct BuildFeatures : attn::impl::BuildFeaturesPassBase<BuildFeatures> {
     for (Region &region : ownRegions)
       state.addRegion()->takeBody(region);
     b.setInsertionPoint(op);
-    b.create(state);
+    auto linear = cast<LinearOp>(b.create(state));
     op.erase();
+    auto add = [&](ArgKind kind, int64_t rows) {
+      linear.getStateMutable().append(addState(getOperation(), kind, rows, rank,
+                                               linear.hasStatePerQueryHead()));
+    };
+    if (linear.isRecurrent()) {
+      add(ArgKind::State, stateRows(width));
+      add(ArgKind::Output, stateRows(width));
+    } else if (linear.getLicence()->getLinear() == LinearScan::Whole) {
+      add(ArgKind::Workspace, kStateParts * (width + 1));
+    }
     return success();
   }
 

@@ -10,7 +10,8 @@
 // times value length. Which is less work depends on nq and nk, which are not
 // known here: where both may be used the operation is doubled, and each of the
 // two looks at the lengths of a sequence, and at nothing else (S8), to see
-// whether the sequence is its to compute.
+// whether the sequence is its to compute. Recurrent: the linear order with a
+// state of the caller's, only where it is asked for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,13 +69,20 @@ struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
     if (!op.getLicence())
       return op.emitOpError("has no licence; run attn-issue-licence first");
     bool legal = op.getLicence()->getLinear() != LinearScan::Refused;
-    if (wanted == Order::Linear && !legal)
+    if (wanted && wanted != Order::Quadratic && !legal)
       return refuse(op);
+    if (wanted == Order::Recurrent)
+      if (RecurrentRefusal refusal =
+              refuseRecurrent(op, op.getLicence()->getLinear());
+          !refusal.reason.empty())
+        return emitError(refusal.at)
+               << "the recurrent order is not licensed: " << refusal.reason;
     auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
         kTargetAttrName);
     if (target && target.getKind().getValue() == kCudaKind) {
-      if (wanted == Order::Linear)
-        return op.emitError("the linear order is not built for ")
+      if (wanted && wanted != Order::Quadratic)
+        return op.emitError("the ")
+               << stringifyOrder(*wanted) << " order is not built for "
                << target.getKind().getValue()
                << "; leave --schedule out, or ask for quadratic";
       legal = false;

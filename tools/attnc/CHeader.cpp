@@ -209,6 +209,14 @@ void HeaderWriter::introduction() {
           "same for all. The lengths of rows are those that the kernel was "
           "compiled for. Strides count elements and may be 0 or negative; all "
           "0 stands for row-major, and the elements of a row are adjacent.");
+  if (interface.isRecurrent) {
+    line(" *");
+    comment("Calls go on where the last one ended: q, k and v are the next N "
+            "tokens of sequences whose tokens before are in `state`, one at a "
+            "time or many, and the results are those of one call for all. In a "
+            "state the last row begins with the number of tokens, modulo 2^20 "
+            "and divided by it.");
+  }
   example();
   pool();
   line(" *");
@@ -303,6 +311,10 @@ void HeaderWriter::member(const CField &f) {
            : f.kind == ArgKind::Query ? "Input, rows of queries: "
            : f.kind == ArgKind::Key   ? "Input, rows of keys: "
                                       : "Input, rows of values: ";
+  else if (f.isState())
+    text =
+        "Read and written: the state of each sequence after the calls so far. "
+        "Zeros begin a sequence, and zero bytes are zeros. ";
   else if (f.isOutput())
     text = fmt::format("Output, {}: ",
                        resultText(f.name, facts.find("normalize") != "none"));
@@ -311,7 +323,9 @@ void HeaderWriter::member(const CField &f) {
   text += f.shapeText();
   if (!values.empty())
     text += ", " + values;
-  if (f.kind == ArgKind::KeyLengths)
+  if (f.kind == ArgKind::KeyLengths && f.perToken)
+    text += ": how many of the tokens are a sequence's. Not given: N";
+  else if (f.kind == ArgKind::KeyLengths)
     text += "; keys from there on are never read. Not given: Nk";
   if (f.kind == ArgKind::QueryLengths)
     text += "; rows from there on are 0. Not given: all Nq are computed";

@@ -458,6 +458,10 @@ void attn::addCheck(CLI::App &app, Action &action) {
   verb->callback([given, &action] {
     action = [given] {
       checkTarget(given->options.target);
+      if (given->options.schedule == "recurrent")
+        throw UsageError("--schedule recurrent: a call is compared with the "
+                         "reference as a whole, which knows no state; linear "
+                         "is the same order");
       if (given->options.target == "reference")
         throw UsageError("--target reference: it is what targets are compared "
                          "with");

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExplainProofs.h"
+#include "lowering/analysis/LinearLicence.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -192,6 +193,25 @@ static std::string amount(double bytes) {
                          : fmt::format("{:.4g} MiB", bytes / (1 << 20));
 }
 
+/// Whether calls may go on from a state, and what that is.
+static void addRecurrent(Facts &facts, const Explanation &explanation,
+                         int64_t width) {
+  AttentionOp op;
+  explanation.module.get().walk([&](AttentionOp found) { op = found; });
+  LinearLicence licence = licenseLinear(op);
+  if (licence.scan != LinearScan::Refused)
+    licence.reason = refuseRecurrent(op, licence.scan).reason;
+  bool may = licence.reason.empty();
+  std::vector<std::string> lines = {may ? "yes" : "no"};
+  addWrapped(lines,
+             may ? fmt::format("--schedule=recurrent: a call goes on from a "
+                               "state of f32 [{}, {} or more] a head",
+                               stateRows(width), licence.rank)
+                 : licence.reason,
+             "- ");
+  facts.add("recurrent", lines, quoteJson(lines[0]));
+}
+
 void attn::addOrders(Facts &facts, const Explanation &explanation,
                      const ProblemShape &s, const std::string &refusal,
                      const OrderPlan &plan) {
@@ -261,4 +281,5 @@ void attn::addOrders(Facts &facts, const Explanation &explanation,
   else
     lines.push_back("- asked for");
   facts.add("schedule", lines, quoteJson(order));
+  addRecurrent(facts, explanation, s.Dv);
 }

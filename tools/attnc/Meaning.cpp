@@ -71,7 +71,8 @@ void attn::addPlan(Facts &facts, mlir::ModuleOp module) {
     auto schedule = op->getAttrOfType<ScheduleAttr>("schedule");
     if (!schedule)
       return;
-    std::string prefix = schedule.getOrder() == Order::Linear ? "linear_" : "";
+    std::string prefix =
+        schedule.getOrder() == Order::Quadratic ? "" : "linear_";
     facts.addNumber(prefix + "tile_q", schedule.getTileQ(),
                     fmt::format("{} queries", schedule.getTileQ()));
     facts.addNumber(prefix + "tile_k", schedule.getTileK(),
@@ -89,7 +90,7 @@ OrderPlan attn::planOf(mlir::ModuleOp module) {
     auto schedule = op->getAttrOfType<ScheduleAttr>("schedule");
     if (!schedule)
       return;
-    (schedule.getOrder() == Order::Linear ? plan.linear : plan.quadratic) =
+    (schedule.getOrder() == Order::Quadratic ? plan.quadratic : plan.linear) =
         true;
     if (auto linear = llvm::dyn_cast<LinearOp>(op))
       plan.linearRow = linear.getLicence()->getRank() *

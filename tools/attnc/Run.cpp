@@ -126,7 +126,7 @@ void attn::addRun(CLI::App &app, Action &action) {
   verb->add_option(
           "--in", given->in,
           "NAME=FILE.npy or NAME=NUMBER: an input, a parameter, key_lengths, "
-          "query_lengths or offset")
+          "query_lengths, offset, or state (--schedule=recurrent)")
       ->allow_extra_args(false);
   verb->add_option("--out", given->out,
                    "NAME=FILE.npy: where a result goes; without any, figures "

@@ -36,6 +36,7 @@ void addBench(CLI::App &app, Action &action);
 void addExplain(CLI::App &app, Action &action);
 void addCompile(CLI::App &app, Action &action);
 void addCache(CLI::App &app, Action &action);
+void addMerge(CLI::App &app, Action &action);
 
 } // namespace attn
 

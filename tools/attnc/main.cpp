@@ -34,6 +34,7 @@ int main(int argc, char **argv) {
   addExplain(app, action);
   addCompile(app, action);
   addCache(app, action);
+  addMerge(app, action);
   try {
     app.parse(argc, argv);
     return action();

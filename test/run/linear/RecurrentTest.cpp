@@ -1,0 +1,448 @@
+//===- RecurrentTest.cpp - a sequence in several calls --------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Prefill, then steps of decoding, each from the state that the last call gave,
+// are one causal call: the same results as float64 has for the whole sequence.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LinearKernels.h"
+
+using namespace attn;
+using namespace attn::test;
+
+namespace {
+
+using Results = std::map<std::string, std::vector<float>>;
+
+/// Tokens [begin, end) of an array [B, H, N, n].
+Tensor tokensOf(Data &data, int64_t begin, int64_t end) {
+  int64_t heads = data.shape[1], count = data.shape[2], row = data.shape[3];
+  return Tensor(data.values.data() + begin * row,
+                {data.shape[0], heads, end - begin, row},
+                {heads * count * row, count * row, row, 1});
+}
+
+/// A sequence that is computed piece by piece.
+class Sequence {
+public:
+  Sequence(const Kernel &kernel, Inputs &inputs,
+           std::vector<Argument> parameters)
+      : kernel(kernel), inputs(inputs), parameters(std::move(parameters)) {}
+
+  /// Computes the next tokens, into `o` and `mass` of the whole.
+  void go(int64_t count, std::vector<float> &o, std::vector<float> &mass) {
+    int64_t end = at + count;
+    std::vector<Argument> arguments = parameters;
+    arguments.push_back({"q", tokensOf(inputs.q, at, end)});
+    arguments.push_back({"k", tokensOf(inputs.k, at, end)});
+    arguments.push_back({"v", tokensOf(inputs.v, at, end)});
+    if (stateShape.empty()) {
+      stateShape = kernel.shapeOf("state", arguments);
+      int64_t size = 1;
+      for (int64_t extent : stateShape)
+        size *= extent;
+      state.assign(static_cast<size_t>(size), NAN);
+    } else {
+      arguments.push_back({"state", {state.data(), stateShape}});
+    }
+    const auto &q = inputs.q.shape;
+    int64_t width = inputs.v.shape[3], total = q[2];
+    kernel(arguments,
+           {{"o",
+             {o.data() + at * width,
+              {q[0], q[1], count, width},
+              {q[1] * total * width, total * width, width, 1}}},
+            {"mass",
+             {mass.data() + at, {q[0], q[1], count}, {q[1] * total, total, 1}}},
+            {"state", {state.data(), stateShape}}});
+    at = end;
+  }
+
+  std::vector<float> state;
+  std::vector<int64_t> stateShape;
+
+private:
+  Kernel kernel;
+  Inputs &inputs;
+  std::vector<Argument> parameters;
+  int64_t at = 0;
+};
+
+Kernel compile(const std::string &text, int threads = 1,
+               const char *level = "") {
+  Call call;
+  call.text = text;
+  call.schedule = "recurrent";
+  call.threads = threads;
+  call.level = level;
+  return call.compile();
+}
+
+/// All tokens of a sequence, `pieces` of them a call.
+Results inPieces(const Kernel &kernel, Inputs &inputs,
+                 const std::vector<Argument> &parameters,
+                 const std::vector<int64_t> &pieces) {
+  const auto &q = inputs.q.shape;
+  size_t rows = static_cast<size_t>(q[0] * q[1] * q[2]);
+  Results results;
+  results["o"].assign(rows * static_cast<size_t>(inputs.v.shape[3]), 12345);
+  results["mass"].assign(rows, 12345);
+  Sequence sequence(kernel, inputs, parameters);
+  for (int64_t count : pieces)
+    sequence.go(count, results["o"], results["mass"]);
+  return results;
+}
+
+/// Against float64, as `compare` of LinearTest.
+void compare(const KernelText &kappa, const char *mask, const Shape &s,
+             const std::vector<int64_t> &pieces, const char *level = "") {
+  SCOPED_TRACE(std::string(kappa.name) + " " + mask + " " + level);
+  Inputs inputs(s);
+  std::vector<Data> storage;
+  storage.reserve(4);
+  std::vector<Argument> parameters;
+  addParameters(parameters, kappa, storage, s);
+  Call call;
+  call.text = textOf(kappa, mask);
+  call.arguments = inputs.arguments();
+  call.arguments.insert(call.arguments.end(), parameters.begin(),
+                        parameters.end());
+  call.target = "reference";
+  auto exact = call.results();
+  call.target = "cpu";
+  call.schedule = "quadratic";
+  auto quadratic = call.results();
+  Results got =
+      inPieces(compile(call.text, 1, level), inputs, parameters, pieces);
+  for (const auto &[name, expected] : exact) {
+    double other = errorOf(quadratic[name], expected);
+    EXPECT_LE(errorOf(got[name], expected), std::max(1e-5, 4 * other))
+        << name << ", quadratic " << other;
+  }
+}
+
+class Recurrent : public ::testing::TestWithParam<KernelText> {};
+// A prefill of whole tiles and a rest, steps, a call without tokens.
+const Shape grouped{2, 4, 2, 45, 45, 16, 8};
+const std::vector<int64_t> pieces = {37, 1, 1, 0, 1, 5};
+
+TEST_P(Recurrent, Causal) { compare(GetParam(), "causal", grouped, pieces); }
+TEST_P(Recurrent, StrictCausal) {
+  compare(GetParam(), "strict_causal", grouped, pieces);
+}
+TEST_P(Recurrent, FromTheFirstToken) {
+  compare(GetParam(), "causal", {1, 2, 2, 5, 5, 6, 3}, {1, 1, 1, 1, 1});
+}
+TEST_P(Recurrent, OnOtherVectors) {
+  for (const char *level : {"x86-64-v2", "x86-64-v3", "x86-64-v4@native"})
+    compare(GetParam(), "causal", grouped, pieces, level);
+}
+
+auto nameOf = [](const auto &info) { return std::string(info.param.name); };
+INSTANTIATE_TEST_SUITE_P(Kernels, Recurrent, ::testing::ValuesIn(kappas),
+                         nameOf);
+INSTANTIATE_TEST_SUITE_P(Decaying, Recurrent, ::testing::ValuesIn(decaying),
+                         nameOf);
+
+const char *elu1 = "attention t(q, k, v) { phi(x) = elu(x) + 1; kappa = "
+                   "dot(phi(q), phi(k)); mask = causal; return o, mass }";
+const char *retnet =
+    "attention t(q, k, v; g[head] > 0) { kappa = dot(q, k) * g^(i - j); "
+    "mask = causal; normalize = none; return o, mass }";
+
+/// g^(i - j) over a long sequence: neither 0 nor infinite, whatever the number
+/// of tokens.
+TEST(RecurrentState, DecayKeepsItsScale) {
+  const Shape s{1, 2, 1, 3000, 3000, 8, 8};
+  Inputs inputs(s);
+  Data g({2}, 5);
+  g.at(0) = 0.6f, g.at(1) = 1.0f;
+  Call call;
+  call.text = retnet;
+  call.target = "reference";
+  call.arguments = inputs.arguments();
+  call.arguments.push_back({"g", g.view()});
+  auto exact = call.results();
+  Results got = inPieces(compile(retnet), inputs, {{"g", g.view()}},
+                         {1000, 1, 999, 1000});
+  EXPECT_LE(errorOf(got["o"], exact["o"]), 1e-5);
+}
+
+/// Batches of sequences with as many new tokens as each has; the rest of the
+/// rows is not theirs.
+TEST(RecurrentState, RaggedBatches) {
+  for (const char *text : {elu1, retnet}) {
+    SCOPED_TRACE(text);
+    const Shape s{3, 2, 2, 20, 20, 8, 8};
+    Inputs inputs(s);
+    Data g({2}, 5);
+    g.at(0) = 0.7f, g.at(1) = 0.9f;
+    std::vector<Argument> parameters;
+    if (text == retnet)
+      parameters.push_back({"g", g.view()});
+    // The tokens of each sequence, in calls of up to 9 rows.
+    std::vector<std::vector<int64_t>> counts = {
+        {9, 4, 0}, {9, 0, 1}, {2, 9, 9}};
+    Kernel kernel = compile(text);
+    std::vector<float> state;
+    std::vector<int64_t> stateShape, begin(3, 0);
+    std::vector<std::vector<float>> got(3);
+    for (size_t turn = 0; turn < 3; ++turn) {
+      std::vector<int64_t> lengths;
+      Data q({3, 2, 9, 8}, 1), k = q, v = q; // what is past the end is not 0
+      for (int64_t b = 0; b < 3; ++b) {
+        lengths.push_back(counts[turn][static_cast<size_t>(b)]);
+        for (int64_t h = 0; h < 2; ++h)
+          for (int64_t n = 0; n < lengths.back(); ++n)
+            for (int64_t d = 0; d < 8; ++d) {
+              size_t to = static_cast<size_t>(((b * 2 + h) * 9 + n) * 8 + d);
+              size_t from = static_cast<size_t>(
+                  ((b * 2 + h) * 20 + begin[static_cast<size_t>(b)] + n) * 8 +
+                  d);
+              q.at(to) = inputs.q.at(from);
+              k.at(to) = inputs.k.at(from);
+              v.at(to) = inputs.v.at(from);
+            }
+        begin[static_cast<size_t>(b)] += lengths.back();
+      }
+      std::vector<Argument> arguments = parameters;
+      arguments.insert(arguments.end(),
+                       {{"q", q.view()},
+                        {"k", k.view()},
+                        {"v", v.view()},
+                        {"key_lengths", {lengths.data(), Type::i64, {3}}}});
+      if (turn) {
+        arguments.push_back({"state", {state.data(), stateShape}});
+      } else {
+        stateShape = kernel.shapeOf("state", arguments);
+        state.assign(static_cast<size_t>(3 * 2 * stateShape[2] * stateShape[3]),
+                     NAN);
+      }
+      std::vector<float> o(3 * 2 * 9 * 8), mass(3 * 2 * 9);
+      kernel(arguments, {{"o", {o.data(), {3, 2, 9, 8}}},
+                         {"mass", {mass.data(), {3, 2, 9}}},
+                         {"state", {state.data(), stateShape}}});
+      for (size_t b = 0; b < 3; ++b)
+        for (size_t n = 0; n < static_cast<size_t>(lengths[b]); ++n)
+          for (size_t h = 0; h < 2; ++h)
+            got[b].insert(got[b].end(), &o[((b * 2 + h) * 9 + n) * 8],
+                          &o[((b * 2 + h) * 9 + n) * 8] + 8);
+    }
+    for (int64_t b = 0; b < 3; ++b) {
+      int64_t count = begin[static_cast<size_t>(b)];
+      Call call;
+      call.text = text;
+      call.target = "reference";
+      call.arguments = parameters;
+      for (auto [name, data] : {std::pair<const char *, Data *>{"q", &inputs.q},
+                                {"k", &inputs.k},
+                                {"v", &inputs.v}})
+        call.arguments.push_back(
+            {name,
+             {&data->at(static_cast<size_t>(b * 2 * 20 * 8)),
+              {1, 2, count, 8},
+              {0, 20 * 8, 8, 1}}});
+      std::vector<float> whole = call.results()["o"], inOrder;
+      for (int64_t n = 0; n < count; ++n)
+        for (int64_t h = 0; h < 2; ++h)
+          inOrder.insert(inOrder.end(),
+                         &whole[static_cast<size_t>((h * count + n) * 8)],
+                         &whole[static_cast<size_t>((h * count + n) * 8)] + 8);
+      EXPECT_LE(errorOf(got[static_cast<size_t>(b)], inOrder), 1e-5) << b;
+    }
+  }
+}
+
+/// The state says how many tokens are in it, for who looks.
+TEST(RecurrentState, CountsItsTokens) {
+  const Shape s{1, 2, 1, 40, 40, 16, 8};
+  Inputs inputs(s);
+  std::vector<float> o(2 * 40 * 8), mass(2 * 40);
+  Sequence sequence(compile(elu1), inputs, {});
+  sequence.go(33, o, mass);
+  ASSERT_EQ(sequence.stateShape, (std::vector<int64_t>{1, 1, 10, 16}));
+  EXPECT_EQ(sequence.state[9 * 16], 33);
+  sequence.go(7, o, mass);
+  EXPECT_EQ(sequence.state[9 * 16], 40);
+  EXPECT_EQ(sequence.state[9 * 16 + 1], 0);
+  // z, the sum of phi(k): worked out here.
+  for (size_t r = 0; r < 16; ++r) {
+    double z = 0;
+    for (size_t n = 0; n < 40; ++n) {
+      double x = inputs.k.at(n * 16 + r);
+      z += x > 0 ? x + 1 : std::exp(x);
+    }
+    EXPECT_NEAR(sequence.state[8 * 16 + r], z, 1e-5 * z) << r;
+  }
+}
+
+/// 3 * 2^20 + 5 tokens, of which this call gets the last: a position is the
+/// number of tokens before it.
+TEST(RecurrentState, FarIntoASequence) {
+  const char *text = "attention t(q, k, v) { kappa = dot(q, k) * (j + 1); mask "
+                     "= causal; normalize = none; return o, mass }";
+  Kernel kernel = compile(text);
+  float one[1] = {1};
+  Tensor token(one, {1, 1});
+  std::vector<Argument> arguments = {{"q", token}, {"k", token}, {"v", token}};
+  std::vector<int64_t> shape = kernel.shapeOf("state", arguments);
+  ASSERT_EQ(shape.size(), 2u);
+  ASSERT_EQ(shape[0], 3);
+  size_t row = static_cast<size_t>(shape[1]);
+  std::vector<float> state(3 * row);
+  state[2 * row] = 5, state[2 * row + 1] = 3;
+  arguments.push_back({"state", {state.data(), shape}});
+  float o[1], mass[1];
+  kernel(arguments, {{"o", {o, {1, 1}}},
+                     {"mass", {mass, {1}}},
+                     {"state", {state.data(), shape}}});
+  EXPECT_EQ(o[0], 3 * 1048576 + 6);
+  EXPECT_EQ(state[2 * row], 6);
+  EXPECT_EQ(state[2 * row + 1], 3);
+}
+
+/// A row's bits depend on its own sequence alone, and not on who computes it.
+TEST(RecurrentState, SameBitsOnSeveralThreads) {
+  const Shape s{3, 4, 2, 45, 45, 16, 8};
+  Inputs inputs(s);
+  Results one = inPieces(compile(elu1, 1), inputs, {}, pieces);
+  Results several = inPieces(compile(elu1, 2), inputs, {}, pieces);
+  EXPECT_EQ(one["o"], several["o"]);
+  EXPECT_EQ(one["mass"], several["mass"]);
+}
+
+/// Changing a later token changes no bit of an earlier row (S9).
+TEST(RecurrentState, LaterTokensAreNotSeen) {
+  const Shape s{1, 1, 1, 45, 45, 16, 8};
+  Inputs inputs(s), others(s);
+  for (size_t n = 20 * 16; n < 45 * 16; ++n)
+    others.k.at(n) = NAN;
+  for (size_t n = 20 * 8; n < 45 * 8; ++n)
+    others.v.at(n) = INFINITY;
+  Results a = inPieces(compile(elu1), inputs, {}, pieces);
+  Results b = inPieces(compile(elu1), others, {}, pieces);
+  for (size_t n = 0; n < 20 * 8; ++n)
+    ASSERT_EQ(a["o"][n], b["o"][n]) << n;
+}
+
+//===----------------------------------------------------------------------===//
+// What is refused
+//===----------------------------------------------------------------------===//
+
+std::string errorOfCall(const Kernel &kernel,
+                        const std::vector<Argument> &arguments,
+                        std::vector<Output> outputs) {
+  try {
+    kernel(arguments, outputs);
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string errorOfCompiling(const std::string &text,
+                             const char *target = "cpu") {
+  try {
+    Options options;
+    options.schedule = "recurrent";
+    options.target = target;
+    Kernel kernel = Compiler(options).compile(text);
+    float x[4 * 8] = {};
+    std::vector<Argument> arguments;
+    for (const char *name : {"q", "k", "v"})
+      arguments.push_back({name, Tensor(x, {4, 8})});
+    for (const char *name : {"ids", "b"})
+      if (text.find(std::string(name) + "[") != std::string::npos)
+        arguments.push_back({name, 1});
+    kernel.shapeOf("state", arguments);
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(RecurrentErrors, Kernels) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"attention t(q, k, v) { kappa = (1 + dot(q, k))^2 }",
+       "without a mask a token sees keys that are yet to come"},
+      {"attention t(q, k, v) { kappa = exp(dot(q, k)); mask = causal }",
+       "the linear order is not licensed"},
+      {"attention t(q, k, v; ids[nk]: int) { kappa = (1 + dot(q, k))^2; mask = "
+       "causal and document(ids) }",
+       "a state does not know the ids of the documents in it"},
+      {"attention t(q, k, v) { kappa = (1 + dot(q, k))^2 / nk; mask = causal }",
+       "`nk` is the length of a call, not of the sequence that it continues"},
+      {"attention t(q, k, v; b[nk] >= 0) { kappa = (1 + dot(q, k))^2 * b[j]; "
+       "mask = causal }",
+       "parameter `b` has an element a token of the whole sequence"},
+      {"attention t(q, k, v) { v = v * j; kappa = (1 + dot(q, k))^2; mask = "
+       "causal }",
+       "`v` reads the position `j`"},
+      {"attention t(q, k, v; state) { kappa = (1 + dot(q, k))^2; mask = causal "
+       "}",
+       "t has an argument of its own named 'state'"},
+  };
+  for (auto [text, expected] : cases)
+    EXPECT_NE(errorOfCompiling(text).find(expected), std::string::npos)
+        << errorOfCompiling(text);
+  EXPECT_NE(errorOfCompiling(elu1, "reference")
+                .find("the recurrent order is built for the target cpu, not "
+                      "for reference"),
+            std::string::npos);
+}
+
+TEST(RecurrentErrors, Calls) {
+  Kernel kernel = compile(elu1);
+  float x[5 * 16] = {}, o[4 * 16], mass[4];
+  std::vector<float> state(2 * 18 * 16 + 16, 0);
+  Tensor rows(x, {4, 16});
+  std::vector<Argument> tokens = {{"q", rows}, {"k", rows}, {"v", rows}};
+  std::vector<Output> outputs = {{"o", {o, {4, 16}}},
+                                 {"mass", {mass, {4}}},
+                                 {"state", {state.data(), {18, 16}}}};
+  ASSERT_EQ(errorOfCall(kernel, tokens, outputs), "no error");
+  auto with = [&](Argument argument) {
+    std::vector<Argument> arguments = tokens;
+    arguments.push_back(std::move(argument));
+    return errorOfCall(kernel, arguments, outputs);
+  };
+  int64_t four[1] = {4};
+  EXPECT_EQ(
+      with({"offset", 3}),
+      "'offset' is not for the recurrent order: the state knows where its "
+      "sequence stands, and key_lengths say how many tokens come");
+  EXPECT_NE(with({"query_lengths", {four, Type::i64, {1}}})
+                .find("'query_lengths' is not for the recurrent order"),
+            std::string::npos);
+  EXPECT_EQ(
+      with({"state", 0}),
+      "'state' is an array that an earlier call gave, not a number; leave "
+      "it out to begin a sequence");
+  EXPECT_EQ(with({"state", {state.data(), {17, 16}}}),
+            "'state' has shape [17, 16]; here a state is [1, 1, 18, 16]");
+  EXPECT_EQ(with({"state", {state.data(), Type::f16, {18, 16}}}),
+            "'state' has type f16; it must be f32");
+  EXPECT_EQ(with({"state", {state.data(), {18, 16}, {32, 1}}}),
+            "'state' has strides [0, 0, 32, 1]; the 18 x 16 numbers of a head "
+            "stand one behind the other");
+  // In place, or apart.
+  EXPECT_EQ(with({"state", {state.data(), {18, 16}}}), "no error");
+  EXPECT_EQ(with({"state", {state.data() + 18 * 16, {18, 16}}}), "no error");
+  EXPECT_EQ(with({"state", {state.data() + 16, {18, 16}}}),
+            "output 'state' shares memory with 'state'");
+  Tensor longer(x, {5, 16});
+  EXPECT_EQ(
+      errorOfCall(kernel, {{"q", rows}, {"k", longer}, {"v", longer}}, outputs),
+      "a call that continues a sequence has a query and a key for every "
+      "token, not 4 queries and 5 keys");
+  outputs.pop_back();
+  EXPECT_EQ(errorOfCall(kernel, tokens, outputs),
+            "output 'state' is missing; t returns o, mass, state");
+}
+
+} // namespace
