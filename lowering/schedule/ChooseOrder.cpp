@@ -43,7 +43,7 @@ std::pair<int64_t, int64_t> costsOf(AttentionOp op) {
   // causal mask's pairs the quadratic order computes half, and the linear order
   // has pairs inside its tiles.
   bool plain = rank <= length;
-  int64_t each = plain ? (ordered ? 30 : 12) : (ordered ? 74 : 40);
+  int64_t each = plain ? (ordered ? 30 : 12) : (ordered ? 50 : 26);
   return {20 * (length + value), each * rank * (value + 1)};
 }
 

@@ -99,7 +99,11 @@ struct Options {
   bool fastMath = false;
   /// The order of the sums: "quadratic", weights first; "linear", sums over
   /// keys first, an error where that is not proven to be right; empty:
-  /// whichever is less work for the lengths of a sequence.
+  /// whichever is less work for the lengths of a sequence. "recurrent": the
+  /// linear order, of calls that go on where the last one ended. q, k and v are
+  /// the next tokens, output "state" (f32; shapeOf has its shape) is what the
+  /// next call takes as argument "state", also in place; without one, or with
+  /// zeros, a sequence begins.
   std::string schedule = {};
 };
 
