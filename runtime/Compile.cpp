@@ -11,8 +11,6 @@
 #include "runtime/CodeGen.h"
 #include "runtime/Explanation.h"
 #include "runtime/Import.h"
-#include "runtime/Jit.h"
-#include "runtime/reference/Interpreter.h"
 
 #include "attn/attn.h"
 #include "dialect/attn/Attn.h"
@@ -23,8 +21,6 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-
-#include <chrono>
 
 using namespace attn;
 using namespace attn::runtime;
@@ -144,23 +140,12 @@ std::string Compilation::key(const std::string &what) const {
   return compilerIdentity() + "\n" + what + "\n" + ir;
 }
 
-/// `q=64 k=64 v=64 v:bf16`
-static std::string textOf(const StaticSizes &sizes) {
-  std::string text;
-  for (const auto *list : {&sizes.rows, &sizes.variables})
-    for (const auto &[name, extent] : *list)
-      text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
-  for (const auto &[name, type] : sizes.types)
-    text += " " + name + ":" + nameOf(type);
-  return text;
-}
-
 std::string Compilation::codeKey(const StaticSizes &sizes,
                                  const CpuLevel &level) const {
   return key("code for " + attn::nameOf(level) +
              (level.fastMath ? ", fast math" : "") +
              (order.empty() ? "" : "\norder " + order) + "\nrows " +
-             std::to_string(sizes.rows.size()) + ", " + textOf(sizes));
+             std::to_string(sizes.rows.size()) + ", " + toText(sizes));
 }
 
 std::shared_ptr<Compilation>
@@ -329,135 +314,4 @@ std::string Compilation::emit(Stage stage, const StaticSizes *sizes,
     return emitAssembly(*result, level);
   result->print(stream);
   return text;
-}
-
-//===----------------------------------------------------------------------===//
-// Specialisation
-//===----------------------------------------------------------------------===//
-
-Specialisation::Specialisation(std::shared_ptr<Compilation> parent,
-                               StaticSizes sizes)
-    : sizes(std::move(sizes)), parent(std::move(parent)) {}
-
-Specialisation::~Specialisation() {
-  auto guard = parent->lock();
-  module = nullptr;
-}
-
-static bool isPerQueryHead(ArgAttr arg) {
-  return arg.getAxes() &&
-         llvm::is_contained(arg.getAxes().getAsValueRange<StringAttr>(),
-                            "head");
-}
-
-/// The workspaces that the schedule pipeline appended to the function.
-static std::vector<Workspace> workspacesOf(func::FuncOp function) {
-  std::vector<Workspace> workspaces;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    auto arg = function.getArgAttrOfType<ArgAttr>(i, kArgAttrName);
-    if (!arg || arg.getKind() != ArgKind::Workspace)
-      continue;
-    auto type = cast<MemRefType>(function.getArgumentTypes()[i]);
-    Workspace workspace;
-    workspace.hasRow = type.getRank() == 4;
-    workspace.row = workspace.hasRow ? type.getDimSize(3) : 1;
-    workspace.rows = type.isDynamicDim(2) ? 0 : type.getDimSize(2);
-    workspace.perQueryHead = isPerQueryHead(arg);
-    workspaces.push_back(workspace);
-  }
-  return workspaces;
-}
-
-/// The state that the recurrent order appended.
-static StateShape stateOf(func::FuncOp function) {
-  StateShape state;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
-    auto arg = function.getArgAttrOfType<ArgAttr>(i, kArgAttrName);
-    if (!arg || arg.getKind() != ArgKind::State)
-      continue;
-    auto type = cast<MemRefType>(function.getArgumentTypes()[i]);
-    state = {type.getDimSize(2), type.getDimSize(3), isPerQueryHead(arg)};
-  }
-  return state;
-}
-
-/// Makes the object, and stores it.
-void Specialisation::generate(const CpuLevel &level) {
-  auto guard = parent->lock();
-  OwningOpRef<ModuleOp> lowered = parent->schedule(sizes, level);
-  func::FuncOp function = attentionFunction(*lowered);
-  std::string name = function.getName().str();
-  stored = StoredCode();
-  stored.outputRow = outputRow;
-  stored.workspaces = workspacesOf(function);
-  stored.state = stateOf(function);
-  parent->lower(*lowered);
-  for (unsigned k = 0;; ++k) {
-    std::string stage = name + ".stage" + std::to_string(k);
-    if (!SymbolTable::lookupSymbolIn(*lowered, stage + ".run"))
-      break;
-    stored.stages.push_back(stage);
-  }
-  if (stored.stages.empty())
-    throw Error("internal: the compiled module has no stages");
-  stored.object = emitObject(*lowered, level)->getBuffer().str();
-  if (parent->cache)
-    parent->cache->store(parent->codeKey(sizes, level),
-                         name + " " + textOf(sizes) + ", " + level.name.str(),
-                         stored.encode());
-}
-
-/// Makes the object callable.
-void Specialisation::link() {
-  code = std::make_unique<Code>(
-      llvm::MemoryBuffer::getMemBufferCopy(stored.object, "attn"));
-  stages.clear();
-  for (const std::string &stage : stored.stages) {
-    StageEntry entry;
-    entry.run =
-        reinterpret_cast<decltype(entry.run)>(code->find(stage + ".run"));
-    entry.items = reinterpret_cast<decltype(entry.items)>(
-        code->find(stage + ".items.run"));
-    stages.push_back(entry);
-  }
-  stored.object = std::string(); // it lives on as linked code
-}
-
-double Specialisation::compile(const CpuLevel &level) {
-  double milliseconds = 0;
-  std::call_once(once, [&] {
-    auto start = std::chrono::steady_clock::now();
-    bool linked = false;
-    if (!stored.object.empty()) {
-      try {
-        link();
-        linked = true;
-      } catch (const Error &) { // not what this build makes: as if not there
-      }
-    }
-    if (!linked) {
-      generate(level);
-      link();
-    }
-    milliseconds = std::chrono::duration<double, std::milli>(
-                       std::chrono::steady_clock::now() - start)
-                       .count();
-  });
-  return milliseconds;
-}
-
-void Specialisation::run(const Binding &binding, const Threads &threads) const {
-  execute(stages, stored.workspaces, binding, threads);
-}
-
-void Specialisation::interpret(const Binding &binding, uint64_t noise) {
-  // The interpreter reads the IR, and the context does not lock.
-  auto guard = parent->lock();
-  if (!module) { // it was meant to be compiled
-    module = parent->specialisedModule(sizes);
-    parent->applyFeatures(*module);
-  }
-  parent->check([&] {
-    return attn::interpret(attentionFunction(*module), binding.arrays, noise);
-  });
 }

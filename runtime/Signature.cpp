@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Signature.h"
+#include "runtime/Arrays.h"
 
 #include <cctype>
 #include <cerrno>
@@ -76,6 +77,16 @@ bool runtime::parseAxis(const std::string &text, Axis &axis) {
                                   : Axis::Named;
   axis.name = text;
   return isName(text);
+}
+
+std::string runtime::toText(const StaticSizes &sizes) {
+  std::string text;
+  for (const auto *list : {&sizes.rows, &sizes.variables})
+    for (const auto &[name, extent] : *list)
+      text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
+  for (const auto &[name, type] : sizes.types)
+    text += " " + name + ":" + nameOf(type);
+  return text;
 }
 
 StaticSizes runtime::defaultSizes(const Signature &signature) {

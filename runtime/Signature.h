@@ -95,6 +95,9 @@ struct StaticSizes {
   }
 };
 
+/// `q=64 k=64 v=64 v:bf16`.
+std::string toText(const StaticSizes &sizes);
+
 /// The sizes that tools use where none are given: 64 for everything.
 StaticSizes defaultSizes(const Signature &signature);
 

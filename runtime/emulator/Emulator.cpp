@@ -7,13 +7,11 @@
 
 #include "runtime/emulator/Emulator.h"
 #include "lowering/cuda/Cuda.h"
+#include "runtime/Scratch.h"
 #include "runtime/emulator/GuardedMemory.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
@@ -23,35 +21,6 @@ using namespace attn;
 using namespace attn::runtime;
 
 namespace {
-/// A folder for the compiler's files, removed with all in it.
-class Scratch {
-public:
-  Scratch() {
-    if (std::error_code code =
-            llvm::sys::fs::createUniqueDirectory("attnc-emulator", path))
-      throw Error("cannot make a temporary folder: " + code.message());
-  }
-  ~Scratch() { llvm::sys::fs::remove_directories(path); }
-  std::string file(const char *name) const {
-    llvm::SmallString<128> full(path);
-    llvm::sys::path::append(full, name);
-    return std::string(full);
-  }
-  std::string write(const char *name, llvm::StringRef text) const {
-    std::string full = file(name);
-    std::error_code code;
-    llvm::raw_fd_ostream stream(full, code);
-    if (!code)
-      stream << text;
-    if (code)
-      throw Error(full + ": cannot write: " + code.message());
-    return full;
-  }
-
-private:
-  llvm::SmallString<128> path;
-};
-
 class EmulatedKernel : public GpuKernel {
 public:
   explicit EmulatedKernel(const CudaProgram &program);
@@ -112,7 +81,7 @@ static std::string launcher(const CudaProgram &program) {
 
 EmulatedKernel::EmulatedKernel(const CudaProgram &program) : program(program) {
   std::string compiler = findCompiler();
-  Scratch scratch;
+  Scratch scratch("attnc-emulator");
   // The file that its include names is part of the text.
   std::string host = hostPrelude().str(),
               include = "#include \"runtime/emulator/Fibers.h\"\n";

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompileCuda.h"
+#include "LevelOption.h"
 #include "Meaning.h"
 #include "PendingFile.h"
 #include "Verbs.h"
@@ -23,19 +24,9 @@ using namespace attn;
 using namespace attn::runtime;
 
 void attn::addCudaOptions(CLI::App &verb, CompileCudaOptions &options) {
-  std::string names;
-  for (const CudaLevel &known : cudaLevels())
-    names += (names.empty() ? "" : ", ") + known.name.str();
-  verb.add_option("--arch", options.architecture,
-                  "with --target=cuda: the GPU architecture; " + names)
-      ->capture_default_str()
-      ->check([names](const std::string &text) {
-        return findCudaLevel(text)
-                   ? std::string()
-                   : fmt::format("there is no GPU architecture '{}'; known "
-                                 "architectures are {}",
-                                 text, names);
-      });
+  addArchOption(verb, options.architecture,
+                "with --target=cuda: the GPU architecture; {}")
+      ->capture_default_str();
   verb.add_option("--tiles", options.tiles,
                   "with --target=cuda: queries and keys in a tile, as 64,32");
 }

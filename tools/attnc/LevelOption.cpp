@@ -33,20 +33,27 @@ void attn::addFastMathOption(CLI::App &verb, bool &fast) {
                 "3 ulp; nothing is promised where kappa divides by 0 or inf");
 }
 
-void attn::addGpuTargetOptions(CLI::App &verb, Options &options,
-                               const std::string &targets) {
-  verb.add_option("--target", options.target, targets)->capture_default_str();
+CLI::Option *attn::addArchOption(CLI::App &verb, std::string &architecture,
+                                 const std::string &text) {
   std::string names;
   for (const CudaLevel &known : cudaLevels())
     names += (names.empty() ? "" : ", ") + known.name.str();
-  verb.add_option("--arch", options.level,
-                  "the architecture of a GPU target: " + names +
-                      "; default: the device's, sm_80 in the emulator")
-      ->check([names](const std::string &text) {
-        return findCudaLevel(text)
+  return verb
+      .add_option("--arch", architecture,
+                  fmt::format(fmt::runtime(text), names))
+      ->check([names](const std::string &given) {
+        return findCudaLevel(given)
                    ? std::string()
                    : fmt::format("there is no GPU architecture '{}'; known "
                                  "architectures are {}",
-                                 text, names);
+                                 given, names);
       });
+}
+
+void attn::addGpuTargetOptions(CLI::App &verb, Options &options,
+                               const std::string &targets) {
+  verb.add_option("--target", options.target, targets)->capture_default_str();
+  addArchOption(verb, options.level,
+                "the architecture of a GPU target: {}; default: the device's, "
+                "sm_80 in the emulator");
 }

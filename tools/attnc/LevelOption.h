@@ -19,6 +19,10 @@ void addLevelOption(CLI::App &verb, std::string &level);
 /// Adds `--fast-math`, see Options::fastMath.
 void addFastMathOption(CLI::App &verb, bool &fast);
 
+/// Adds `--arch`, the architecture of a GPU; an unknown one is wrong usage. In
+/// the help, `{}` of `text` is the list of them.
+CLI::Option *addArchOption(CLI::App &verb, std::string &architecture,
+                           const std::string &text);
 /// Adds `--target`, whose help begins with `targets`, and `--arch`, which is
 /// the level of a GPU target.
 void addGpuTargetOptions(CLI::App &verb, Options &options,

@@ -8,48 +8,12 @@
 #include "LinkShared.h"
 
 #include "attn/attn.h"
+#include "runtime/Scratch.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/raw_ostream.h"
 
 using namespace attn;
-
-namespace {
-/// A folder of our own for the linker's files, removed with all in it.
-class Scratch {
-public:
-  Scratch() {
-    if (std::error_code code =
-            llvm::sys::fs::createUniqueDirectory("attnc", path))
-      throw Error("cannot make a temporary folder: " + code.message());
-  }
-  ~Scratch() { llvm::sys::fs::remove_directories(path); }
-  std::string file(const char *name) const {
-    llvm::SmallString<128> full(path);
-    llvm::sys::path::append(full, name);
-    return std::string(full);
-  }
-
-private:
-  llvm::SmallString<128> path;
-};
-} // namespace
-
-static void writeFile(const std::string &path, std::string_view bytes) {
-  std::error_code code;
-  llvm::raw_fd_ostream stream(path, code);
-  if (!code) {
-    stream.write(bytes.data(), bytes.size());
-    stream.close();
-    code = stream.error();
-    stream.clear_error();
-  }
-  if (code)
-    throw Error(path + ": error: cannot write: " + code.message());
-}
 
 static std::string readFile(const std::string &path) {
   auto buffer = llvm::MemoryBuffer::getFile(path);
@@ -72,10 +36,10 @@ std::string attn::linkShared(std::string_view object, const std::string &name) {
                 "ld, ld.lld is on the PATH; install one (Debian: binutils), or "
                 "use --emit=obj");
 
-  Scratch scratch;
-  std::string input = scratch.file("kernel.o"),
+  runtime::Scratch scratch("attnc");
+  std::string input = scratch.write(
+                  "kernel.o", llvm::StringRef(object.data(), object.size())),
               output = scratch.file("kernel.so"), log = scratch.file("log");
-  writeFile(input, object);
   std::string soname = name;
   std::vector<llvm::StringRef> arguments = {program, "-shared"};
   if (driver) {
