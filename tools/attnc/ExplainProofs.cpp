@@ -266,7 +266,9 @@ void attn::addOrders(Facts &facts, const Explanation &explanation,
        row = static_cast<double>(plan.rowCost);
   bool chosen =
       plan.linear && (!plan.quadratic || pair * Nq * Nk > row * (Nq + Nk));
-  std::string order = chosen ? "linear" : "quadratic";
+  std::string order = plan.recurrent ? "recurrent"
+                      : chosen       ? "linear"
+                                     : "quadratic";
   std::vector<std::string> lines = {order};
   if (plan.linear && plan.quadratic)
     addWrapped(lines,

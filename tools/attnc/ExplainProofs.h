@@ -29,7 +29,7 @@ void addProofs(Facts &facts, const runtime::Explanation &explanation);
 /// The orders that a program has; where it has both, a sequence takes the
 /// linear one if pairCost nq nk > rowCost (nq + nk).
 struct OrderPlan {
-  bool quadratic = false, linear = false;
+  bool quadratic = false, linear = false, recurrent = false;
   int64_t pairCost = 0, rowCost = 0;
   int64_t linearRow = 0; ///< multiply-adds of a row of the linear order
   std::string refusal;   ///< why there is no linear order, or empty

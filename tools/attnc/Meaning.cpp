@@ -92,6 +92,7 @@ OrderPlan attn::planOf(mlir::ModuleOp module) {
       return;
     (schedule.getOrder() == Order::Quadratic ? plan.quadratic : plan.linear) =
         true;
+    plan.recurrent |= schedule.getOrder() == Order::Recurrent;
     if (auto linear = llvm::dyn_cast<LinearOp>(op))
       plan.linearRow = linear.getLicence()->getRank() *
                        (linear.getMappedRow(2).getLength() + 1);

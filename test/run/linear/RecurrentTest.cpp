@@ -143,9 +143,21 @@ TEST_P(Recurrent, OnOtherVectors) {
     compare(GetParam(), "causal", grouped, pieces, level);
 }
 
+// Maps that were asked for.
+const KernelText asked[] = {
+    {"favor", "",
+     "kappa = exp(dot(q, k) / sqrt(dim)); features = favor(m = 32, seed = 3)"},
+    {"taylor_asked", "",
+     "kappa = exp(dot(q, k) / dim); features = taylor(order = 2)"},
+    {"maclaurin", "",
+     "q = unit(q); k = unit(k); kappa = (dot(q, k) + 1)^2 / (sqdist(q, k) + "
+     "1); features = maclaurin(order = 2)"},
+};
+
 auto nameOf = [](const auto &info) { return std::string(info.param.name); };
 INSTANTIATE_TEST_SUITE_P(Kernels, Recurrent, ::testing::ValuesIn(kappas),
                          nameOf);
+INSTANTIATE_TEST_SUITE_P(Asked, Recurrent, ::testing::ValuesIn(asked), nameOf);
 INSTANTIATE_TEST_SUITE_P(Decaying, Recurrent, ::testing::ValuesIn(decaying),
                          nameOf);
 
