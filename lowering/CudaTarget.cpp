@@ -59,3 +59,42 @@ CudaTiles attn::chooseCudaTiles(const CudaLevel &level,
     tiles.tileQ /= 2;
   return tiles;
 }
+
+int64_t CudaLinear::bytes(int64_t tileQ, int64_t tileK,
+                          int64_t elementBytes) const {
+  int64_t whole = (rank + 15) / 16 * 16, features = cudaRowBytes(whole, 4);
+  int64_t perQuery = cudaRowBytes(queryRow, elementBytes) + 16,
+          perKey = cudaRowBytes(keyRow, elementBytes) +
+                   cudaRowBytes(valueRow, elementBytes) + 16;
+  if (apart) { // rows as kappa takes them
+    perQuery += cudaRowBytes(queryRow, elementBytes);
+    perKey += cudaRowBytes(keyRow, elementBytes);
+  }
+  if (!perThread)
+    perQuery += features;
+  if (!perThread || elementBytes < 4)
+    perKey += features;
+  int64_t scratch = kept ? cudaRowBytes(kept, 4) : 0;
+  int64_t queries = tileQ * perQuery, keys = tileK * perKey;
+  int64_t state = (valueRow + 15) / 16 * 16 * (whole + 8) * 4 + 4 * whole;
+  return state + std::max(tileQ, tileK) * scratch +
+         (ordered ? queries + keys : std::max(queries, keys)) + 1024;
+}
+
+std::optional<CudaTiles> attn::chooseCudaTiles(const CudaLevel &level,
+                                               const CudaLinear &linear,
+                                               int64_t tileQ,
+                                               int64_t elementBytes) {
+  constexpr int64_t least = 16, mostPairs = 64; // that a thread has bits for
+  for (int64_t q = tileQ ? tileQ : 16 * level.warps; q >= least; q /= 2) {
+    for (int64_t k = std::min(q, mostPairs); k >= least; k /= 2) {
+      if (linear.ordered && k != q)
+        break;
+      if (linear.bytes(q, k, elementBytes) <= level.sharedBytes)
+        return CudaTiles{q, k};
+    }
+    if (tileQ)
+      break;
+  }
+  return std::nullopt;
+}

@@ -47,6 +47,22 @@ CudaTiles chooseCudaTiles(const CudaLevel &level,
                           llvm::ArrayRef<int64_t> keyRows,
                           int64_t elementBytes);
 
+/// What the linear order keeps in shared memory.
+struct CudaLinear {
+  int64_t queryRow, keyRow, valueRow; ///< lengths of rows
+  int64_t rank;                       ///< features
+  bool ordered;                       ///< queries and keys are there together
+  bool apart;     ///< features are made of rows that kappa takes, too
+  bool perThread; ///< a feature is a function of one element
+  int64_t kept;   ///< elements that a row map keeps a row
+  int64_t bytes(int64_t tileQ, int64_t tileK, int64_t elementBytes) const;
+};
+/// Tiles of the linear order: of `tileQ` queries, if that is not 0; nothing
+/// where the state leaves no room.
+std::optional<CudaTiles> chooseCudaTiles(const CudaLevel &level,
+                                         const CudaLinear &linear,
+                                         int64_t tileQ, int64_t elementBytes);
+
 } // namespace attn
 
 #endif // ATTN_LOWERING_CUDATARGET_H

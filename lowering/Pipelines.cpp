@@ -93,7 +93,7 @@ void attn::setCudaTarget(ModuleOp module, const CudaLevel &level, Type storage,
   module->setAttr(kTargetAttrName,
                   TargetAttr::get(context, StringAttr::get(context, kCudaKind),
                                   StringAttr::get(context, level.name),
-                                  /*lanes=*/32, /*fast_math=*/false));
+                                  /*lanes=*/16, /*fast_math=*/false));
   module->setAttr(kStorageAttrName, TypeAttr::get(storage));
   if (!tiles.empty())
     module->setAttr(kTilesAttrName, DenseI64ArrayAttr::get(context, tiles));

@@ -173,19 +173,25 @@ LogicalResult ContractOp::verify() {
     return emitOpError("masks pairs of its first operand");
   return success();
 }
+/// What a region computes with: numbers of any storage type widen to f32.
+static Type computedType(Type element) {
+  return isa<FloatType>(element) ? Float32Type::get(element.getContext())
+                                 : element;
+}
 LogicalResult MapOp::verify() {
   Block &block = getBody().front();
   if (block.getNumArguments() != getInputs().size())
     return emitOpError("region takes one scalar an input");
   for (auto [argument, input] : llvm::zip(block.getArguments(), getInputs())) {
-    if (argument.getType() != tileOf(input).getElementType())
+    if (argument.getType() != computedType(tileOf(input).getElementType()))
       return emitOpError("region takes the inputs' element types");
     if (!isWithin(tileOf(input), getResult().getType()))
       return emitOpError("has an input with an axis that the result lacks");
   }
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getValues().size() != 1 ||
-      yield.getValues()[0].getType() != getResult().getType().getElementType())
+      yield.getValues()[0].getType() !=
+          computedType(getResult().getType().getElementType()))
     return emitOpError("region yields one scalar of the result's element type");
   return success();
 }

@@ -91,7 +91,7 @@ CudaPrinter::Range CudaPrinter::rangeOf(Operation *op) {
   }
   if (isa<arith::IndexCastOp>(op))
     return operand(0);
-  if (isa<arith::MinSIOp>(op))
+  if (isa<arith::MinSIOp, arith::MinUIOp>(op)) // the latter of lengths
     return {std::min(operand(0).low, operand(1).low),
             std::min(operand(0).high, operand(1).high)};
   if (isa<arith::MaxSIOp>(op))

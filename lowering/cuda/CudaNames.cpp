@@ -145,6 +145,8 @@ std::string CudaPrinter::nameForTile(Value v) {
   bool pair = type.has('q') && type.has('k');
   if (!def)
     return unique("x");
+  if (type.getAxes() == "r")
+    return unique("sums");
   if (auto load = dyn_cast<tile::LoadOp>(def))
     return unique(arrayName(load.getMemory()) +
                   (type.rank() == 2 ? "Rows" : "Keys"));
@@ -159,7 +161,7 @@ std::string CudaPrinter::nameForTile(Value v) {
     return unique(!type.has('q') ? "j" : byRow ? "row" : "i");
   }
   if (isa<tile::ContractOp>(def))
-    return unique(type.has('e') ? "acc" : "dot");
+    return unique(type.has('e') ? "acc" : pair ? "dot" : "mass");
   if (isa<tile::SqDistOp>(def))
     return unique("distance");
   if (auto norm = dyn_cast<tile::SqNormOp>(def))

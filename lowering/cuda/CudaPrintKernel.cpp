@@ -81,7 +81,10 @@ LogicalResult CudaPrinter::printGrid(scf::ForallOp grid, LaunchStage &launch) {
   std::string rest = unique("item");
   line("i64 " + rest + " = blockOf();");
   for (size_t axis = extents.size(); axis-- > 0;) {
-    std::string name = unique(axis < 4 ? names[axis] : "axis");
+    bool isPart = axis >= 2 && extents[axis].constant;
+    std::string name = unique(isPart     ? "part"
+                              : axis < 4 ? names[axis]
+                                         : "axis");
     texts[grid.getInductionVar(axis)] = {name};
     if (axis == 0) {
       line("const i64 " + name + " = " + rest + ";");
@@ -94,15 +97,22 @@ LogicalResult CudaPrinter::printGrid(scf::ForallOp grid, LaunchStage &launch) {
   return printBlock(*grid.getBody());
 }
 
+int64_t CudaPrinter::queriesOf(func::FuncOp stage) {
+  int64_t queries = 0;
+  stage.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto t = dyn_cast<TileType>(type); t && t.has('q'))
+        queries = t.size('q');
+  });
+  return queries;
+}
+
 LogicalResult CudaPrinter::print(std::string &source, LaunchStage &launch) {
   auto grids = llvm::to_vector(stage.getOps<scf::ForallOp>());
   if (grids.size() != 1 || grids[0].getNumResults() != 0)
     return stage.emitOpError("has not exactly one grid");
-  stage.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      if (auto t = dyn_cast<TileType>(type); t && t.has('q'))
-        tileQ = t.size('q');
-  });
+  if (int64_t own = queriesOf(stage))
+    tileQ = own;
   if (tileQ % 16 || tileQ == 0)
     return stage.emitOpError("needs tiles of a multiple of 16 queries");
   for (Operation &op : stage.front().without_terminator())

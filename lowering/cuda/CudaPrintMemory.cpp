@@ -26,9 +26,12 @@ static bool is16Bit(TileType t) {
 /// unit, unless they are too long.
 static bool isOperand(Value v) {
   TileType t = typeOf(v);
-  return isRows(t) && t.has('q') && is16Bit(t) && t.size('d') <= 128 &&
-         llvm::any_of(v.getUsers(), [](Operation *user) {
-           return isa<tile::ContractOp>(user);
+  return isRows(t) && t.has('q') && is16Bit(t) && t.getShape()[1] <= 128 &&
+         llvm::any_of(v.getUsers(), [&](Operation *user) {
+           auto contract = dyn_cast<tile::ContractOp>(user);
+           return contract && typeOf(contract.getResult()).has('k') &&
+                  typeOf(contract.getB()).getElementType() ==
+                      t.getElementType();
          });
 }
 
@@ -38,10 +41,39 @@ std::string CudaPrinter::rowsType(TileType t) {
          cTypeOf(t.getElementType()).str() + ">";
 }
 
+void CudaPrinter::barrier() {
+  line("barrier();");
+  forgetTouched();
+}
+void CudaPrinter::forgetTouched() {
+  touched.clear();
+  isUnknown = false;
+}
+/// What `op` reads, before it is printed.
+void CudaPrinter::reads(Operation &op) {
+  readHere.clear();
+  llvm::SmallVector<StringRef> all;
+  for (Value v : op.getOperands())
+    if (auto it = placeOf.find(v); it != placeOf.end())
+      all.push_back(it->second);
+  if (!all.empty() && (isUnknown || llvm::any_of(all, [&](StringRef place) {
+                         return touched.lookup(place);
+                       })))
+    barrier();
+  for (StringRef place : all)
+    if (touched.try_emplace(place, false).second)
+      readHere.insert(place);
+}
+/// What the operation writes: element by element where it reads it, too.
+void CudaPrinter::writes(StringRef place) {
+  if (isUnknown || (touched.contains(place) && !readHere.contains(place)))
+    barrier();
+  touched[place] = true;
+}
+
 static int64_t rowsBytes(TileType t) {
-  return t.getShape()[0] *
-         cudaRowBytes(t.getShape()[1],
-                      t.getElementType().getIntOrFloatBitWidth() / 8);
+  int64_t bytes = is16Bit(t) ? 2 : 4; // the 19 bits of tf32 take 32
+  return t.getShape()[0] * cudaRowBytes(t.getShape()[1], bytes);
 }
 
 int64_t CudaPrinter::scratch(int64_t bytes) {
@@ -66,6 +98,7 @@ std::string CudaPrinter::rows(Value v, StringRef wanted, Value memory) {
     body.insert(placesEnd, text);
     placesEnd += text.size();
   }
+  placeOf[v] = name;
   return name;
 }
 
@@ -89,6 +122,7 @@ void CudaPrinter::arriveFor(Operation &op) {
   if (last < 0)
     return;
   line("arrive<" + std::to_string(pending.size() - 1 - last) + ">();");
+  forgetTouched();
   Values arrived(pending.begin(), pending.begin() + last + 1);
   pending.erase(pending.begin(), pending.begin() + last + 1);
   for (Value v : arrived) {
@@ -135,7 +169,7 @@ LogicalResult CudaPrinter::printLoadAhead(tile::LoadOp op,
     return "rowsAt<" + rowsType(t) + ">(shared, " + std::to_string(at) + " + " +
            which.str() + " * " + std::to_string(bytes) + ")";
   };
-  line("barrier();");
+  barrier();
   line("if (" + ahead + " != " + j + ")");
   ++indent;
   line(turn + " = 1 - " + turn + ";");
@@ -170,6 +204,8 @@ LogicalResult CudaPrinter::printLoad(tile::LoadOp op) {
   std::string from = address(memory, indices.drop_back());
   std::string where = stride(memory, rowAxis).code + ", " +
                       of(indices.back()).code + ", " + of(op.getLimit()).code;
+  if (t.has('r') && !isRows(t))
+    return printStateLoad(op);
   if (t.rank() == 1) {
     if (!t.has('k'))
       return op.emitOpError("loads one value a query");
@@ -187,7 +223,9 @@ LogicalResult CudaPrinter::printLoad(tile::LoadOp op) {
   std::string name = rows(op.getResult(), arrayName(memory) + "Rows", memory);
   // Other warps may still read what is about to be written over.
   if (op->getParentOfType<scf::ForOp>() && pending.empty())
-    line("barrier();");
+    barrier();
+  else if (!isUnknown)
+    writes(name);
   line("stage(" + name + ", " + from + ", " + where + ");");
   texts[op.getResult()] = {name};
   pending.push_back(op.getResult());
@@ -201,6 +239,11 @@ LogicalResult CudaPrinter::printStore(tile::StoreOp op) {
     return op.emitOpError("stores to what is no argument");
   auto type = cast<MemRefType>(memory.getType());
   ValueRange indices = op.getIndices();
+  if (t.has('r') && t.rank() == 1) {
+    line("storeFeatures(" + of(op.getTile()).code + ", " +
+         address(memory, indices) + ");");
+    return success();
+  }
   bool corner =
       t.rank() == 2 && static_cast<int64_t>(indices.size()) == type.getRank();
   size_t rowAxis = indices.size() - (corner ? 2 : 1);
@@ -212,8 +255,9 @@ LogicalResult CudaPrinter::printStore(tile::StoreOp op) {
     line("storeCorner(" + what + ", " + where + ", " + of(indices.back()).code +
          ", " + extent(memory, rowAxis + 1).code + ", " +
          stride(memory, rowAxis + 1).code + ");");
-  else if (isRows(t))
-    line("storeRows(" + what + ", " + where + ");");
+  else if (isRows(t) || isState(t))
+    line((isState(t) ? "storeState(" : "storeRows(") + what + ", " + where +
+         ");");
   else if (t.rank() == 2)
     line("store<" + std::to_string(t.size('e')) + ">(" + what + ", " + where +
          ");");

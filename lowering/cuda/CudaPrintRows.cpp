@@ -12,6 +12,8 @@
 
 #include "lowering/cuda/CudaPrinter.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -34,6 +36,16 @@ static bool isReadOnce(Value row) {
          (isa<tile::YieldOp>(user) || isReadOnce(user->getResult(0)));
 }
 
+/// Scratch for the time of a row map; the next one has it again.
+int64_t CudaPrinter::keep(int64_t bytes) {
+  for (; keptUsed < kept.size(); ++keptUsed)
+    if (kept[keptUsed].second >= bytes)
+      return kept[keptUsed++].first;
+  kept.push_back({scratch(bytes), bytes});
+  ++keptUsed;
+  return kept.back().first;
+}
+
 LogicalResult CudaPrinter::printRowOp(Operation &op, int64_t queries) {
   Value result = op.getNumResults() ? op.getResult(0) : Value();
   bool isRow = result && isa<RowType>(result.getType());
@@ -50,7 +62,7 @@ LogicalResult CudaPrinter::printRowOp(Operation &op, int64_t queries) {
     std::string place = unique((wanted + "Kept").str());
     std::string type = "Rows<" + std::to_string(queries) + ", " +
                        lengthText(result) + ", float>";
-    int64_t at = scratch(queries * ((lengthOf(result) + 15) / 16 * 64 + 16));
+    int64_t at = keep(queries * ((lengthOf(result) + 15) / 16 * 64 + 16));
     line("const auto " + place + " = rowsAt<" + type + ">(shared, " +
          std::to_string(at) + ");");
     line(place + ".fill(r, " + text + ");");
@@ -114,6 +126,18 @@ LogicalResult CudaPrinter::printRowOp(Operation &op, int64_t queries) {
                                  stride(matrix, axis).code + ", " +
                                  stride(matrix, axis + 1).code + ")");
   }
+  if (auto channels = dyn_cast<ChannelsOp>(op)) {
+    std::string text;
+    for (auto [n, v] : llvm::enumerate(channels.getValues())) {
+      if (llvm::all_of(channels.getValues().drop_front(n),
+                       [&](Value other) { return other == v; })) {
+        text += codeOf(v);
+        break;
+      }
+      text += "at == " + std::to_string(n) + " ? " + codeOf(v) + " : ";
+    }
+    return declare("channels", "[=](int at) { return " + text + "; }");
+  }
   if (auto concat = dyn_cast<ConcatOp>(op)) {
     std::string text;
     int64_t start = 0;
@@ -138,7 +162,7 @@ LogicalResult CudaPrinter::printRowOp(Operation &op, int64_t queries) {
   }
   if (auto power = dyn_cast<PowerOp>(op)) {
     std::string place = unique("powerKept");
-    int64_t at = scratch(queries * ((lengthOf(result) + 15) / 16 * 64 + 16));
+    int64_t at = keep(queries * ((lengthOf(result) + 15) / 16 * 64 + 16));
     line("const auto " + place + " = rowsAt<Rows<" + std::to_string(queries) +
          ", " + lengthText(result) + ", float>>(shared, " + std::to_string(at) +
          ");");
@@ -164,25 +188,28 @@ LogicalResult CudaPrinter::printRowOp(Operation &op, int64_t queries) {
   return printOp(op);
 }
 
-LogicalResult CudaPrinter::printRows(tile::RowsOp op) {
-  auto source = cast<TileType>(op.getTile().getType());
+/// What a thread a row computes: the operations that `wanted` needs, but for
+/// those that all threads make together, and then `store`.
+LogicalResult CudaPrinter::printRowLoop(tile::RowsOp op, ValueRange wanted,
+                                        llvm::function_ref<void()> store) {
   Block &block = op.getBody().front();
-  int64_t queries = source.size('q');
-  std::string r = "r", from = of(op.getTile()).code;
-  // Where results go.
-  std::vector<std::string> places;
-  for (Value result : op.getResults()) {
-    if (cast<TileType>(result.getType()).rank() == 2)
-      places.push_back(rows(result, from + "Mapped", {}));
-    else
-      places.push_back("floatsAt(shared, " +
-                       std::to_string(scratch(4 * queries)) + ")");
+  llvm::SetVector<Operation *> needed;
+  SmallVector<Value> work(wanted);
+  while (!work.empty()) {
+    Operation *def = work.pop_back_val().getDefiningOp();
+    if (!def || def->getBlock() != &block || !needed.insert(def) ||
+        isa<RandomFeaturesOp>(def))
+      continue;
+    def->walk([&](Operation *nested) {
+      work.append(nested->operand_begin(), nested->operand_end());
+    });
   }
+  int64_t queries = cast<TileType>(op.getTile().getType()).getShape()[0];
   line("for (int r = threadOf(); r < " + std::to_string(queries) +
        "; r += kThreads) {");
   ++indent;
   std::string x = unique("row");
-  line("const auto " + x + " = [=](int at) { return " + from +
+  line("const auto " + x + " = [=](int at) { return " + of(op.getTile()).code +
        ".at(r, at); };");
   texts[block.getArgument(0)] = {x};
   for (auto [scalar, argument] :
@@ -197,21 +224,75 @@ LogicalResult CudaPrinter::printRows(tile::RowsOp op) {
     texts[argument] = {position};
   }
   for (Operation &nested : block.without_terminator()) {
-    if (isa<arith::ConstantOp>(nested))
+    if (isa<arith::ConstantOp>(nested) || !needed.contains(&nested))
       continue;
-    if (failed(printRowOp(nested, queries)))
+    if (isa<RandomFeaturesOp>(nested)) {
+      std::string name = unique("random");
+      line("const auto " + name + " = [=](int at) { return " +
+           madeTogether[nested.getResult(0)] + ".at(r, at); };");
+      texts[nested.getResult(0)] = {name};
+    } else if (failed(printRowOp(nested, queries))) {
       return failure();
+    }
   }
-  auto yield = cast<tile::YieldOp>(block.getTerminator());
-  for (auto [value, place] : llvm::zip(yield.getValues(), places))
-    line(isa<RowType>(value.getType())
-             ? place + ".fill(r, " + of(value).code + ");"
-             : place + "[r] = " + of(value).code + ";");
+  store();
   --indent;
   line("}");
-  line("barrier();");
+  barrier();
+  return success();
+}
+
+LogicalResult CudaPrinter::printRows(tile::RowsOp op) {
+  auto source = cast<TileType>(op.getTile().getType());
+  Block &block = op.getBody().front();
+  int64_t queries = source.getShape()[0];
+  keptUsed = 0;
+  std::string from = of(op.getTile()).code;
+  // Where results go.
+  std::vector<std::string> places;
+  for (Value result : op.getResults()) {
+    auto type = cast<TileType>(result.getType());
+    if (isFeatures(type))
+      places.push_back(featurePlace(
+          result, op, type.has('q') ? "queryFeatures" : "keyFeatures"));
+    else if (type.rank() == 2)
+      places.push_back(rows(result, from + "Mapped", {}));
+    else
+      places.push_back("floatsAt(shared, " +
+                       std::to_string(scratch(4 * queries)) + ")");
+  }
+  for (Value result : op.getResults())
+    if (auto it = placeOf.find(result); it != placeOf.end())
+      writes(it->second);
+  auto yield = cast<tile::YieldOp>(block.getTerminator());
+  for (RandomFeaturesOp random : block.getOps<RandomFeaturesOp>())
+    if (failed(printRandom(op, random, places)))
+      return failure();
+  // What was made together in its place is there.
+  SmallVector<Value> wanted;
+  for (auto [value, place] : llvm::zip(yield.getValues(), places)) {
+    auto made = madeTogether.find(value);
+    if (made == madeTogether.end() || made->second != place)
+      wanted.push_back(value);
+  }
+  auto store = [&] {
+    for (auto [value, place] : llvm::zip(yield.getValues(), places)) {
+      if (!llvm::is_contained(wanted, value))
+        continue;
+      line(isa<RowType>(value.getType())
+               ? place + ".fill(r, " + of(value).code + ");"
+               : place + "[r] = " + of(value).code + ";");
+    }
+  };
+  if (!wanted.empty() && failed(printRowLoop(op, wanted, store)))
+    return failure();
   for (auto [result, place] : llvm::zip(op.getResults(), places)) {
-    if (cast<TileType>(result.getType()).rank() == 1) {
+    auto type = cast<TileType>(result.getType());
+    if (type.rank() == 1 && type.has('k')) {
+      std::string name = unique("keyValue");
+      line("const SharedPerKey " + name + "{" + place + "};");
+      texts[result] = {name};
+    } else if (type.rank() == 1) {
       std::string name = unique("rowValue");
       line("const auto " + name + " = perQuery(" + place + ");");
       texts[result] = {name};

@@ -23,6 +23,8 @@ static TileType typeOf(Value v) { return cast<TileType>(v.getType()); }
 std::string CudaPrinter::typeText(Value v) {
   TileType t = typeOf(v);
   std::string element = elementType(v).str();
+  if (t.has('r'))
+    return "Features<" + std::to_string(t.size('r')) + ">";
   if (t.rank() == 2)
     return "Pairs<" +
            std::to_string(t.has('e') ? columnGroups(t.size('e'))
@@ -62,18 +64,32 @@ LogicalResult CudaPrinter::printContract(tile::ContractOp op) {
            r = op.getResult().getType();
   std::string acc = of(op.getAcc()).code, left = of(op.getA()).code,
               right = of(op.getB()).code;
-  if (a.has('q') && a.has('d') && b.has('k') && b.has('d') && r.has('k')) {
-    if (a.getElementType() != b.getElementType())
+  bool pairs = isRows(a) && a.has('q') && isRows(b) && b.has('k');
+  if (pairs && r.has('q') && r.has('k')) {
+    Type type = a.getElementType();
+    if (a.has('r') && (type.isTF32() || type != b.getElementType()))
+      return declareTile(op.getResult(), "contractFeatures(" + left + ", " +
+                                             right + ", " + acc + ")");
+    if (type != b.getElementType())
       return op.emitOpError("pairs rows of two types");
     if (auto it = operands.find(op.getA()); it != operands.end())
       left = it->second;
     return declareTile(op.getResult(),
                        "contract(" + left + ", " + right + ", " + acc + ")");
   }
+  if (isFeatures(a) && a.has('q') && isState(b) && r.has('q'))
+    return declareTile(op.getResult(),
+                       "contract(" + left + ", " + right + ", " + acc + ")");
+  if (isFeatures(a) && a.has('q') && b.has('r') && b.rank() == 1)
+    return printMassContract(op);
+  if (isFeatures(a) && a.has('k') && isRows(b) && b.has('e') && isState(r))
+    return printAbsorb(op);
   if (a.has('q') && a.has('k') && b.has('k') && b.has('e') && r.has('e')) {
-    // Weights that 16 bits may not hold go the way of f32.
-    bool rounded = b.getElementType().isBF16() ||
-                   (b.getElementType().isF16() && isBelowOne(op.getA()));
+    // Weights that 16 bits may not hold go the way of f32, and so do values
+    // that somebody else reads: odd ones are written over where p is rounded.
+    bool rounded = op.getB().hasOneUse() &&
+                   (b.getElementType().isBF16() ||
+                    (b.getElementType().isF16() && isBelowOne(op.getA())));
     std::string text = (rounded ? "contractRounded(" : "contract(") + left +
                        ", " + right + ", " + acc;
     if (op.getEdge())
@@ -88,12 +104,10 @@ LogicalResult CudaPrinter::printContract(tile::ContractOp op) {
 // Element by element
 //===----------------------------------------------------------------------===//
 
-LogicalResult CudaPrinter::printMap(tile::MapOp op) {
-  TileType t = op.getResult().getType();
-  bool isLazy = t.rank() == 2 && !t.getElementType().isF32();
-  if (isRows(t) || (isLazy && !t.has('k')))
-    return op.emitOpError("maps something else than pairs, results, or one "
-                          "value a query or key");
+/// The region as a lambda of its inputs: head, lambda, the inputs if they are
+/// to follow it, tail.
+LogicalResult CudaPrinter::printLambda(tile::MapOp op, const std::string &head,
+                                       bool withInputs, StringRef tail) {
   bool outerNarrow = narrow;
   narrow = isNarrow(op.getBody());
   // An input that comes twice is one parameter.
@@ -110,9 +124,12 @@ LogicalResult CudaPrinter::printMap(tile::MapOp op) {
         name = unique("x");
       parameters += (parameters.empty() ? "" : ", ") +
                     cTypeOf(argument.getType(), narrow).str() + " " + name;
-      inputs += ", " + of(input).code;
+      if (withInputs)
+        inputs += ", " + of(input).code;
     }
-    texts[argument] = {name};
+    auto function = carried.find(input);
+    texts[argument] = {
+        function == carried.end() ? name : function->second + "(" + name + ")"};
   }
   // Numbers from outside, as narrow as those inside.
   llvm::DenseMap<Value, Text> outside;
@@ -139,22 +156,45 @@ LogicalResult CudaPrinter::printMap(tile::MapOp op) {
   if (failed(printed))
     return failure();
   taken = outer; // names inside a lambda are its own
-  std::string name = nameForTile(op.getResult());
-  std::string head =
-      "const auto " + name + " = " +
-      (isLazy ? "lazy" : "map<" + typeText(op.getResult()) + ">") + "([=](" +
-      parameters + ") {";
-  std::string one = head + " return " + value + "; }" + inputs + ");";
+  std::string start = head + "[=](" + parameters + ") {",
+              end = "}" + inputs + tail.str();
+  std::string one = start + " return " + value + "; " + end;
   if (wholeBody.empty() && one.size() + 2 * indent <= 80) {
     line(one);
   } else {
-    line(head);
+    line(start);
     body += wholeBody;
     ++indent;
     line("return " + value + ";");
     --indent;
-    line("}" + inputs + ");");
+    line(end);
   }
+  return success();
+}
+
+LogicalResult CudaPrinter::printMap(tile::MapOp op) {
+  TileType t = op.getResult().getType();
+  if (isFeatures(t))
+    return printFeatureMap(op);
+  if (isState(t))
+    return printStateMap(op);
+  if (t.getAxes() == "k" &&
+      llvm::any_of(op.getResult().getUsers(), [](Operation *user) {
+        return isa<tile::MapOp, tile::MaskOp>(user) &&
+               isFeatures(typeOf(user->getResult(0)));
+      }))
+    return printKeyMap(op);
+  bool isLazy = t.rank() == 2 && !t.getElementType().isF32();
+  if (isRows(t) || (isLazy && !t.has('k')))
+    return op.emitOpError("maps something else than pairs, results, or one "
+                          "value a query or key");
+  std::string name = nameForTile(op.getResult());
+  if (failed(printLambda(
+          op,
+          "const auto " + name + " = " +
+              (isLazy ? "lazy(" : "map<" + typeText(op.getResult()) + ">("),
+          /*withInputs=*/true, ");")))
+    return failure();
   texts[op.getResult()] = {name};
   return success();
 }
@@ -164,6 +204,7 @@ LogicalResult CudaPrinter::printMap(tile::MapOp op) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult CudaPrinter::printTile(Operation &op) {
+  reads(op);
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return printLoad(load);
   if (auto store = dyn_cast<tile::StoreOp>(op))
@@ -178,6 +219,13 @@ LogicalResult CudaPrinter::printTile(Operation &op) {
     TileType t = splat.getResult().getType();
     if (isRows(t))
       return op.emitOpError("fills rows");
+    if (isState(t)) {
+      statePlace(splat.getResult(), {});
+      writes(placeOf[splat.getResult()]);
+      line("fill(" + of(splat.getResult()).code + ", " +
+           of(splat.getValue()).code + ");");
+      return success();
+    }
     Text x = of(splat.getValue());
     std::string scalar =
         t.getElementType().isF32()
@@ -198,6 +246,8 @@ LogicalResult CudaPrinter::printTile(Operation &op) {
   }
   if (auto mask = dyn_cast<tile::MaskOp>(op)) {
     TileType t = mask.getResult().getType();
+    if (isFeatures(t))
+      return printFeatureMask(mask);
     if (t.rank() != 2 || isRows(t))
       return op.emitOpError("masks something else than pairs");
     return declareTile(mask.getResult(), "mask(" + of(mask.getTile()).code +
@@ -208,6 +258,11 @@ LogicalResult CudaPrinter::printTile(Operation &op) {
   }
   if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
     TileType from = typeOf(reduce.getTile()), to = reduce.getResult().getType();
+    if (isFeatures(from) && from.has('k') && to.getAxes() == "r" &&
+        reduce.getCombine() == tile::Combine::Add)
+      return declareTile(reduce.getResult(),
+                         "sumRows(" + of(reduce.getTile()).code + ", " +
+                             of(reduce.getInit()).code + ")");
     if (isRows(from) || !from.has('q') || to.rank() != 1 || !to.has('q'))
       return op.emitOpError("folds something else than the keys of pairs");
     StringRef name = reduce.getCombine() == tile::Combine::Add   ? "reduceAdd"

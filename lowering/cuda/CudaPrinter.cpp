@@ -16,8 +16,9 @@ using tile::TileType;
 /// Longer expressions get a name.
 static constexpr size_t kLongest = 64;
 
-CudaPrinter::CudaPrinter(func::FuncOp stage, const llvm::StringSet<> &reserved)
-    : stage(stage), taken(reserved) {
+CudaPrinter::CudaPrinter(func::FuncOp stage, const llvm::StringSet<> &reserved,
+                         llvm::StringSet<> &fileTables, int64_t queries)
+    : stage(stage), taken(reserved), fileTables(fileTables), tileQ(queries) {
   // The user's names first; roles may share one.
   llvm::StringMap<int> uses;
   for (BlockArgument argument : stage.getArguments())
@@ -190,8 +191,10 @@ LogicalResult CudaPrinter::printFor(scf::ForOp op) {
   for (auto [n, init, argument] :
        llvm::enumerate(op.getInitArgs(), op.getRegionIterArgs())) {
     std::string name;
-    if (isHandedOn(init, op)) {
-      name = of(init).code;
+    auto tile = dyn_cast<TileType>(init.getType());
+    if (isHandedOn(init, op) || (tile && isState(tile))) {
+      name = of(init).code; // a state stays where it is
+      placeOf[argument] = placeOf.lookup(init);
     } else if (isTile(init.getType())) {
       name = nameForTile(op.getResult(n));
       line("auto " + name + " = " + of(init).code + ";");
@@ -210,18 +213,28 @@ LogicalResult CudaPrinter::printFor(scf::ForOp op) {
        " < " + of(op.getUpperBound()).in(Text::Sum) + "; " +
        (step == "1" ? "++" + j : j + " += " + step) + ") {");
   ++indent;
+  isUnknown = true;
   if (failed(printBlock(*op.getBody())))
     return failure();
+  for (auto [v, name] : llvm::zip(yield.getOperands(), variables))
+    if (auto tile = dyn_cast<TileType>(v.getType());
+        tile && isState(tile) && (of(v).code != name || carried.count(v)))
+      return op.emitOpError("carries a state that is not added to in place");
   assign(variables, yield.getOperands());
   --indent;
   line("}");
+  isUnknown = true;
   // No copy outlives the loops that asked for it.
   if (copiesAhead && !op->getParentOfType<scf::ForOp>()) {
     line("waitForCopies<0>();");
     copiesAhead = false;
   }
-  for (auto [result, name] : llvm::zip(op.getResults(), variables))
+  for (auto [result, name, argument] :
+       llvm::zip(op.getResults(), variables, op.getRegionIterArgs())) {
     texts[result] = {name};
+    if (auto it = placeOf.find(argument); it != placeOf.end())
+      placeOf[result] = std::string(it->second);
+  }
   return success();
 }
 
@@ -282,6 +295,7 @@ LogicalResult CudaPrinter::printIf(scf::IfOp op) {
     }
   }
   line("}");
+  isUnknown = true;
   for (auto [result, name] : llvm::zip(op.getResults(), variables))
     texts[result] = {name};
   return success();

@@ -29,8 +29,13 @@ namespace attn {
 /// Prints one stage function.
 class CudaPrinter {
 public:
-  /// Names in `reserved` are not used.
-  CudaPrinter(mlir::func::FuncOp stage, const llvm::StringSet<> &reserved);
+  /// Names in `reserved` are not used. `queries`: in a tile of any stage,
+  /// which says how many threads there are.
+  /// `fileTables`: names of constants that the file has already.
+  CudaPrinter(mlir::func::FuncOp stage, const llvm::StringSet<> &reserved,
+              llvm::StringSet<> &fileTables, int64_t queries);
+  /// How many queries the tiles of a stage have; 0 where there are none.
+  static int64_t queriesOf(mlir::func::FuncOp stage);
   /// Appends the kernel to `source`; describes its launch.
   mlir::LogicalResult print(std::string &source, LaunchStage &launch);
 
@@ -89,6 +94,8 @@ private:
   mlir::LogicalResult printTile(mlir::Operation &op);
   mlir::LogicalResult printContract(tile::ContractOp op);
   mlir::LogicalResult printMap(tile::MapOp op);
+  mlir::LogicalResult printLambda(tile::MapOp op, const std::string &head,
+                                  bool withInputs, llvm::StringRef tail);
   mlir::LogicalResult declareTile(mlir::Value v, const llvm::Twine &text);
   std::string typeText(mlir::Value tile);
 
@@ -105,12 +112,39 @@ private:
   /// Rows of queries that have arrived, as an operand of the matrix unit.
   void declareOperand(mlir::Value v);
 
+  // CudaPrintFeatures.cpp: features of the linear order and sums of them.
+  mlir::LogicalResult printFeatureMap(tile::MapOp op);
+  mlir::LogicalResult printStateMap(tile::MapOp op);
+  mlir::LogicalResult printKeyMap(tile::MapOp op);
+  mlir::LogicalResult printFeatureMask(tile::MaskOp op);
+  mlir::LogicalResult printStateLoad(tile::LoadOp op);
+  mlir::LogicalResult printAbsorb(tile::ContractOp op);
+  mlir::LogicalResult printMassContract(tile::ContractOp op);
+  void statePlace(mlir::Value v, mlir::Value memory);
+  std::string featurePlace(mlir::Value v, mlir::Operation *op,
+                           llvm::StringRef wanted);
+
+  // CudaPrintMemory.cpp: what threads write into shared memory for one another.
+  void barrier();
+  void forgetTouched();
+  void reads(mlir::Operation &op);
+  void writes(llvm::StringRef place);
+
   // CudaPrintRows.cpp: row maps.
   mlir::LogicalResult printRows(tile::RowsOp op);
   mlir::LogicalResult printRowOp(mlir::Operation &op, int64_t queries);
+  mlir::LogicalResult printRowLoop(tile::RowsOp op, mlir::ValueRange wanted,
+                                   llvm::function_ref<void()> store);
+  int64_t keep(int64_t bytes);
+
+  // CudaPrintRandom.cpp: features that all threads make together.
+  mlir::LogicalResult printRandom(tile::RowsOp op, RandomFeaturesOp random,
+                                  llvm::ArrayRef<std::string> places);
+  std::string tableOf(RandomFeaturesOp random);
 
   mlir::func::FuncOp stage;
   llvm::StringSet<> taken;
+  llvm::StringSet<> &fileTables;
   llvm::DenseMap<mlir::Value, Text> texts;
   llvm::DenseMap<mlir::Value, std::string> arrays;
   std::vector<LaunchParameter> parameters;
@@ -127,13 +161,34 @@ private:
   Values pending;
   llvm::DenseMap<mlir::Value, std::string> operands;
   bool copiesAhead = false; ///< some may be under way when the loops end
+  /// Names of the places that values lie in; and of those, what was touched
+  /// since the last barrier, and whether it was written.
+  llvm::DenseMap<mlir::Value, std::string> placeOf;
+  llvm::StringMap<bool> touched;
+  llvm::StringSet<> readHere; ///< by this operation and no other
+  bool isUnknown = false;     ///< what was touched; as where control flow joins
+  /// Features that were made, in the order of their places.
+  std::vector<std::pair<mlir::Value, std::string>> features;
+  /// Scratch of row maps, (offset, bytes), and how many the present one took.
+  std::vector<std::pair<int64_t, int64_t>> kept;
+  size_t keptUsed = 0;
+  /// Where the rows lie that all threads have made together.
+  llvm::DenseMap<mlir::Value, std::string> madeTogether;
+  /// Functions that a state is still to be passed through.
+  llvm::DenseMap<mlir::Value, std::string> carried;
   /// What is printed once rows have arrived.
   llvm::DenseMap<mlir::Value, std::function<void()>> whenArrived;
 };
 
+/// Sums of keys' features times values: they lie in shared memory, too.
+inline bool isState(tile::TileType t) { return t.has('r') && t.has('e'); }
+/// Rows of features, of queries or keys.
+inline bool isFeatures(tile::TileType t) {
+  return t.rank() == 2 && t.has('r') && !t.has('e');
+}
 /// Whether a tile is rows, which lie in shared memory.
 inline bool isRows(tile::TileType t) {
-  return t.has('d') || (t.has('k') && t.has('e'));
+  return t.has('d') || (t.has('k') && t.has('e')) || isFeatures(t);
 }
 /// Elements of a row in shared memory, in groups of 8 columns.
 inline int64_t columnGroups(int64_t length) { return (length + 15) / 16 * 2; }

@@ -76,7 +76,9 @@ std::string attn::launchJson(const CudaProgram &program) {
             json.attribute("row", argument.row);
           if (argument.role == "workspace")
             json.attribute("shape",
-                           argument.perQueryHead ? "B Hq Nk" : "B Hk Nk");
+                           (argument.perQueryHead ? "B Hq " : "B Hk ") +
+                               (argument.rows ? std::to_string(argument.rows)
+                                              : std::string("Nk")));
         });
     });
     json.attributeArray("kernels", [&] {

@@ -61,6 +61,7 @@ struct LaunchArgument {
   std::string type; ///< of its elements, in C
   int64_t row = 0;  ///< the length of its rows; 0 where it has none
   bool perQueryHead = false; ///< a workspace with a part a query head
+  int64_t rows = 0;          ///< of a workspace, where they are not one a key
 };
 
 /// All that `attnc compile --target=cuda` makes.

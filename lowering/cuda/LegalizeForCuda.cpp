@@ -31,6 +31,7 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
       if (function.getOps<scf::ForallOp>().empty())
         continue;
       scaleProducts(function);
+      mapElementwise(function);
       if (!storage.isF32())
         storeAs(function, storage);
       loadEarly(function);
@@ -73,12 +74,89 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
     }
   }
 
+  /// Features that are functions of one element each: every thread makes some,
+  /// instead of a thread a row.
+  static void mapElementwise(func::FuncOp function) {
+    function.walk([](tile::MapOp op) { // rows as they stand
+      if (op.getInputs().size() != 1 ||
+          op.getInputs()[0].getType() != op.getResult().getType() ||
+          op.getBody().front().getTerminator()->getOperand(0) !=
+              op.getBody().getArgument(0))
+        return;
+      op.getResult().replaceAllUsesWith(op.getInputs()[0]);
+      op.erase();
+    });
+    SmallVector<tile::RowsOp> maps;
+    function.walk([&](tile::RowsOp op) { maps.push_back(op); });
+    for (tile::RowsOp op : maps) {
+      if (op.getNumResults() != 1)
+        continue;
+      auto load = op.getTile().getDefiningOp<tile::LoadOp>();
+      auto type = cast<TileType>(op.getResult(0).getType());
+      if (!load || !load->hasOneUse() || type.rank() != 2 || !type.has('r') ||
+          cast<TileType>(load.getType()).getShape() != type.getShape() ||
+          type.getShape()[1] % 16 != 0)
+        continue;
+      Block &block = op.getBody().front();
+      // A chain of maps of the row; scalars know no position.
+      Value row = block.getArgument(0);
+      SmallVector<MapOp> chain;
+      SmallVector<Operation *> scalars;
+      bool isChain = true;
+      for (Operation &nested : block.without_terminator()) {
+        if (auto map = dyn_cast<MapOp>(nested)) {
+          isChain &= map.getRows().size() == 1 && map.getRows()[0] == row;
+          chain.push_back(map);
+          row = map.getResult();
+          continue;
+        }
+        isChain &= llvm::none_of(nested.getOperands(),
+                                 [&](Value v) {
+                                   return isa<RowType>(v.getType()) ||
+                                          v == block.getArgument(1);
+                                 }) &&
+                   !isa<RowType>(nested.getResult(0).getType());
+        scalars.push_back(&nested);
+      }
+      if (!isChain || block.getTerminator()->getOperand(0) != row)
+        continue;
+      for (Operation *scalar : scalars)
+        scalar->moveBefore(op);
+      OpBuilder b(op);
+      load.getResult().setType(type);
+      if (chain.empty()) {
+        op.getResult(0).replaceAllUsesWith(load.getResult());
+        op.erase();
+        continue;
+      }
+      auto map = tile::MapOp::create(b, op.getLoc(), type, load.getResult());
+      Block *body =
+          b.createBlock(&map.getBody(), {}, b.getF32Type(), op.getLoc());
+      Value x = body->getArgument(0);
+      for (MapOp link : chain) {
+        IRMapping inside;
+        Block &from = link.getBody().front();
+        inside.map(from.getArgument(0), x);
+        for (Operation &scalar : from.without_terminator())
+          b.clone(scalar, inside);
+        x = inside.lookupOrDefault(from.getTerminator()->getOperand(0));
+      }
+      tile::YieldOp::create(b, op.getLoc(), x);
+      op.getResult(0).replaceAllUsesWith(map.getResult());
+      op.erase();
+    }
+  }
+
   static TileType withElement(TileType t, Type element) {
     return TileType::get(t.getContext(), t.getAxes(), t.getShape(), element);
   }
 
+  /// Sums over keys, which stay f32: the state of the linear order.
+  static bool isState(MemRefType type) { return !type.isDynamicDim(2); }
+
   /// The rows of q, k, v, o and of workspaces are of the storage type; rows in
-  /// shared memory are of it, too. What is one number a row stays f32.
+  /// shared memory are of it, too, but for features, which may be larger than
+  /// 16 bits hold. What is one number a row stays f32.
   static void storeAs(func::FuncOp function, Type storage) {
     for (BlockArgument argument : function.getArguments()) {
       auto arg = function.getArgAttrOfType<ArgAttr>(argument.getArgNumber(),
@@ -89,7 +167,7 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
       bool isRole = arg.getKind() == ArgKind::Query ||
                     arg.getKind() == ArgKind::Key ||
                     arg.getKind() == ArgKind::Value ||
-                    arg.getKind() == ArgKind::Workspace ||
+                    (arg.getKind() == ArgKind::Workspace && !isState(type)) ||
                     (arg.getKind() == ArgKind::Output &&
                      arg.getName().getValue() == stringifyResult(Result::O));
       if (isRole)
@@ -98,12 +176,24 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
     }
     function.setType(FunctionType::get(
         function.getContext(), function.front().getArgumentTypes(), {}));
+    Type features = FloatTF32Type::get(function.getContext());
     function.walk([&](Operation *op) {
-      if (!isa<tile::LoadOp, tile::RowsOp>(op))
+      if (!isa<tile::LoadOp, tile::RowsOp, tile::MapOp, tile::MaskOp>(op))
         return;
-      for (Value result : op->getResults())
-        if (auto t = cast<TileType>(result.getType()); t.rank() == 2)
+      for (Value result : op->getResults()) {
+        auto t = cast<TileType>(result.getType());
+        bool areFeatures = t.has('r') && !t.has('e');
+        if (t.rank() != 2)
+          continue;
+        if (isa<tile::LoadOp>(op) && !(t.has('e') && t.has('r')))
           result.setType(withElement(t, storage));
+        else if (isa<tile::RowsOp>(op))
+          result.setType(withElement(t, areFeatures ? features : storage));
+        else if (isa<tile::MapOp>(op) && areFeatures)
+          result.setType(withElement(t, features));
+        else if (auto mask = dyn_cast<tile::MaskOp>(op); mask && areFeatures)
+          result.setType(mask.getTile().getType());
+      }
     });
   }
 
@@ -115,8 +205,12 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
         loads.push_back(op);
     });
     llvm::DenseMap<Block *, Operation *> lastOf;
+    llvm::DenseSet<std::pair<Block *, Value>> loaded;
     for (tile::LoadOp load : loads) {
       Block *block = load->getBlock();
+      // Rows that come a second time take the place of the first.
+      if (!loaded.insert({block, load.getMemory()}).second)
+        continue;
       Operation *after = lastOf.lookup(block);
       for (Value operand : load->getOperands())
         if (Operation *def = operand.getDefiningOp();

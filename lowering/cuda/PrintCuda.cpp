@@ -76,12 +76,16 @@ FailureOr<CudaProgram> attn::printCuda(ModuleOp module,
   CudaProgram program;
   program.architecture = level->name.str();
   std::string kernels;
-  int64_t threads = 0;
+  llvm::StringSet<> tables;
+  int64_t threads = 0, queries = 0;
+  for (auto stage : module.getOps<func::FuncOp>())
+    queries = std::max(queries, CudaPrinter::queriesOf(stage));
   for (auto stage : module.getOps<func::FuncOp>()) {
     if (stage.getOps<scf::ForallOp>().empty())
       continue;
     LaunchStage launch;
-    if (failed(CudaPrinter(stage, reserved).print(kernels, launch)))
+    if (failed(CudaPrinter(stage, reserved, tables, queries)
+                   .print(kernels, launch)))
       return failure();
     kernels += "\n";
     if (launch.sharedBytes > level->sharedBytes)
@@ -111,6 +115,8 @@ FailureOr<CudaProgram> attn::printCuda(ModuleOp module,
                            [](StringRef axis) { return axis == "head"; });
         if (type.getRank() == 4 && !type.isDynamicDim(3))
           known.row = type.getDimSize(3);
+        if (arg.getKind() == ArgKind::Workspace && !type.isDynamicDim(2))
+          known.rows = type.getDimSize(2);
       }
   }
   if (program.stages.empty())

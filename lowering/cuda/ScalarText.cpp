@@ -29,6 +29,8 @@ llvm::StringRef attn::cTypeOf(Type type, bool narrow) {
     return "Bf16";
   if (type.isF16())
     return "F16";
+  if (type.isTF32())
+    return "Tf32";
   return narrow ? "int" : "i64";
 }
 
@@ -213,6 +215,11 @@ std::optional<Text> attn::scalarText(Operation &op, ArrayRef<Text> of,
       .Case([&](arith::CeilDivSIOp) { return named("ceilDivide"); })
       .Case([&](arith::MinSIOp) { return named("least"); })
       .Case([&](arith::MaxSIOp) { return named("most"); })
+      .Case([&](arith::MinUIOp x) -> Result {
+        std::string wide = "u64(" + of[0].code + "), u64(" + of[1].code + ")";
+        return Text{
+            (cTypeOf(x.getType(), narrow) + "(least(" + wide + "))").str()};
+      })
       .Case([&](arith::MinimumFOp) { return named("minimum"); })
       .Case([&](arith::MaximumFOp) { return named("maximum"); })
       .Case([&](arith::MinNumFOp) { return named("fminf"); })

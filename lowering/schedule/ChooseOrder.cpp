@@ -17,6 +17,7 @@
 
 #include "dialect/attn/Documents.h"
 #include "lowering/CudaAttrs.h"
+#include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
 #include "lowering/analysis/LinearLicence.h"
 
@@ -45,6 +46,44 @@ std::pair<int64_t, int64_t> costsOf(AttentionOp op) {
   bool plain = rank <= length;
   int64_t each = plain ? (ordered ? 30 : 12) : (ordered ? 50 : 26);
   return {20 * (length + value), each * rank * (value + 1)};
+}
+
+/// What the linear order of `op` would keep in a GPU's shared memory.
+CudaLinear shapeOnGpu(AttentionOp op) {
+  auto rowOf = [](Value memory) {
+    return cast<MemRefType>(memory.getType()).getDimSize(3);
+  };
+  CudaLinear shape{};
+  int64_t length = op.getMappedRow(0).getLength();
+  shape.queryRow = std::max(rowOf(op.getQuery()), length);
+  shape.keyRow = std::max(rowOf(op.getKey()), op.getMappedRow(1).getLength());
+  shape.valueRow =
+      std::max(rowOf(op.getValue()), op.getMappedRow(2).getLength());
+  shape.rank = op.getLicence()->getRank();
+  shape.ordered = op.getLicence()->getLinear() == LinearScan::Ordered;
+  shape.apart = shape.rank > length;
+  int64_t multiplied = 0; // rows that random features are made of
+  op.getKappa().walk([&](RandomFeaturesOp random) {
+    auto made = cast<RowType>(random.getResult().getType());
+    if (made.getLength() == shape.rank)
+      shape.apart = false;
+    multiplied = cast<RowType>(random.getRow().getType()).getLength();
+  });
+  shape.perThread = !shape.apart && !multiplied &&
+                    shape.rank == rowOf(op.getQuery()) && shape.rank % 16 == 0;
+  for (Region *map : {&op.getQueryMap(), &op.getKeyMap()}) {
+    int64_t kept = (shape.apart ? shape.rank : 0) + multiplied;
+    map->walk([&](Operation *nested) {
+      if (isa<IndexOp>(nested) ||
+          (nested->getNumResults() &&
+           isa<RowType>(nested->getResult(0).getType()) && !isa<MapOp>(nested)))
+        shape.perThread = false;
+      if (isa<ProjectOp, RopeOp, PowerOp>(nested))
+        kept += cast<RowType>(nested->getResult(0).getType()).getLength();
+    });
+    shape.kept = std::max(shape.kept, kept);
+  }
+  return shape;
 }
 
 struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
@@ -79,19 +118,25 @@ struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
                << "the recurrent order is not licensed: " << refusal.reason;
     auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
         kTargetAttrName);
-    if (target && target.getKind().getValue() == kCudaKind) {
-      if (wanted && wanted != Order::Quadratic)
-        return op.emitError("the ")
-               << stringifyOrder(*wanted) << " order is not built for "
-               << target.getKind().getValue()
-               << "; leave --schedule out, or ask for quadratic";
-      legal = false;
+    bool isGpu = target && target.getKind().getValue() == kCudaKind;
+    if (isGpu && wanted == Order::Recurrent)
+      return op.emitError("the recurrent order is not built for ")
+             << target.getKind().getValue()
+             << "; ask for linear, of the whole sequence";
+    CudaTiles tiles{};
+    if (legal && isGpu) {
+      FailureOr<CudaTiles> found = tilesOnGpu(op, target, wanted);
+      if (failed(found) && wanted == Order::Linear)
+        return failure();
+      legal = succeeded(found);
+      tiles = found.value_or(tiles);
     }
-    auto decide = [](AttentionOp decided, Order order, int64_t pair,
-                     int64_t row) {
-      decided.setScheduleAttr(ScheduleAttr::get(decided.getContext(), order,
-                                                /*tile_q=*/0, /*tile_k=*/0,
-                                                pair, row));
+    auto decide = [&](AttentionOp decided, Order order, int64_t pair,
+                      int64_t row) {
+      bool linear = order == Order::Linear;
+      decided.setScheduleAttr(ScheduleAttr::get(
+          decided.getContext(), order, linear ? tiles.tileQ : 0,
+          linear ? tiles.tileK : 0, pair, row));
     };
     // Documents that do not stand in runs are for the quadratic order, whatever
     // was asked for; others then for the linear one.
@@ -108,6 +153,43 @@ struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
     decide(op, Order::Quadratic, pair, row);
     decide(linear, Order::Linear, pair, row);
     return success();
+  }
+
+  /// On a GPU the state lies in shared memory; where it does not fit, the
+  /// quadratic order does all. Where both are there, tiles of queries are those
+  /// of the quadratic order.
+  static FailureOr<CudaTiles> tilesOnGpu(AttentionOp op, TargetAttr target,
+                                         std::optional<Order> wanted) {
+    const CudaLevel *level = findCudaLevel(target.getLevel().getValue());
+    auto module = op->getParentOfType<ModuleOp>();
+    if (!level)
+      return op.emitError("the module names no known GPU; set ")
+             << kTargetAttrName;
+    int64_t bytes = storageType(module).getIntOrFloatBitWidth() / 8, tileQ = 0;
+    if (auto given = module->getAttrOfType<DenseI64ArrayAttr>(kTilesAttrName))
+      tileQ = given[0];
+    else if (wanted != Order::Linear)
+      tileQ = 16 * level->warps;
+    CudaLinear shape = shapeOnGpu(op);
+    if (shape.ordered && tileQ > 64) {
+      if (wanted == Order::Linear)
+        op.emitError("the linear order of a causal mask takes tiles of at most "
+                     "64 queries");
+      return failure();
+    }
+    if (std::optional<CudaTiles> tiles =
+            chooseCudaTiles(*level, shape, tileQ, bytes))
+      return *tiles;
+    if (wanted == Order::Linear)
+      op.emitError("a state of ")
+          << shape.rank << " features by " << shape.valueRow
+          << " values and the tiles that make it take at least "
+          << llvm::divideCeil(shape.bytes(tileQ ? tileQ : 16, 16, bytes),
+                              int64_t(1024))
+          << " KiB of shared memory, " << level->name << " has "
+          << level->sharedBytes / 1024
+          << "; leave --schedule out, or take shorter rows or fewer features";
+    return failure();
   }
 
   static LogicalResult refuse(AttentionOp op) {

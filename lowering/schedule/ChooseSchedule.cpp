@@ -144,6 +144,17 @@ std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
 }
 
 struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
+  /// The tiles that the order was chosen with, but no more queries than the
+  /// quadratic order takes: all kernels of a program have as many threads.
+  ScheduleAttr tilesOnGpu(ScheduleAttr chosen, bool ordered) {
+    int64_t tileQ = chosen.getTileQ() ? chosen.getTileQ() : 64;
+    getOperation().walk([&](QuadraticOp op) {
+      tileQ = std::min(tileQ, op.getSchedule()->getTileQ());
+    });
+    int64_t tileK = chosen.getTileK() ? chosen.getTileK() : 64;
+    return withTiles(chosen, tileQ, ordered ? tileQ : std::min(tileK, tileQ));
+  }
+
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
     auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
@@ -194,6 +205,10 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
           !op.getQueryFeatures().empty() && failed(splitKappa(op)))
         return signalPassFailure();
       bool ordered = op.getLicence()->getLinear() == LinearScan::Ordered;
+      if (gpu) {
+        op.setScheduleAttr(tilesOnGpu(*op.getSchedule(), ordered));
+        continue;
+      }
       int64_t rank = op.getRank();
       // Pairs inside a tile are work that grows with the tile.
       int64_t tileQ = ordered ? level->lanes

@@ -219,7 +219,8 @@ const char *launch(i64 blocks, int threads, size_t sharedBytes, F kernel) {
   order.resize(threads);
   body = kernel;
   error = nullptr;
-  std::vector<unsigned char> memory(sharedBytes + 128);
+  constexpr size_t behind = 4096; // what nobody may write
+  std::vector<unsigned char> memory(sharedBytes + 128 + behind);
   shared = reinterpret_cast<unsigned char *>(
       (reinterpret_cast<uintptr_t>(memory.data()) + 127) & ~uintptr_t(127));
 #if defined(__x86_64__)
@@ -252,6 +253,9 @@ const char *launch(i64 blocks, int threads, size_t sharedBytes, F kernel) {
     position = -1;
     current = nullptr;
     yield();
+    for (size_t n = 0; n < behind && !error; ++n)
+      if (shared[sharedBytes + n] != 0xff)
+        error = "more shared memory is written than there is";
   }
 #if defined(__x86_64__)
   _mm_setcsr(mode);

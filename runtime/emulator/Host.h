@@ -57,12 +57,28 @@ inline u16 toF16(float x) {
   return sign | (exponent < -13 ? whole : whole + ((exponent + 13) << 10));
 }
 
+inline u32 bitsOf(float x) {
+  u32 bits;
+  std::memcpy(&bits, &x, 4);
+  return bits;
+}
+inline float fromBits(u32 bits) {
+  float x;
+  std::memcpy(&x, &bits, 4);
+  return x;
+}
+/// To nearest, ties away from 0, as cvt.rna does.
+inline u32 toTf32(float x) {
+  return std::isfinite(x) ? (bitsOf(x) + 0x1000) & ~u32(0x1fff) : bitsOf(x);
+}
+
 } // namespace attn_host
 
 #define ATTN_FN static inline
 #define ATTN_METHOD inline
 #define ATTN_KERNEL(threads) static void
 #define ATTN_CONSTANT static const
+#define ATTN_TABLE static const
 #define ATTN_SHARED(name) unsigned char *name = attn_host::shared
 #define ATTN_UNROLL
 #define ATTN_LOOP
@@ -196,6 +212,44 @@ ATTN_FN void mma(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, T) {
         int row = lane / 4 + i / 2 * 8, col = 2 * (lane % 4) + i % 2;
         float sum = 0;
         for (int k = 0; k < 16; ++k)
+          sum += left[row][k] * right[col][k];
+        all[lane]->c[i] += sum;
+      }
+  });
+}
+
+struct Tf32 {
+  u32 bits;
+};
+ATTN_FN float toFloat(Tf32 x) { return attn_host::fromBits(x.bits); }
+ATTN_FN Tf32 roundTf32(float x) { return {attn_host::toTf32(x)}; }
+ATTN_FN u32 bitsOf(float x) { return attn_host::bitsOf(x); }
+
+/// What was not rounded before loses its last bits, as it does on the device.
+ATTN_FN void mma(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, Tf32) {
+  struct Slot {
+    float *c;
+    const u32 *a;
+    u32 b[2];
+  } slot{c, a, {b0, b1}};
+  attn_host::collective("mma", slot, [](Slot **all) {
+    float left[16][8], right[8][8];
+    auto cut = [](u32 bits) {
+      return attn_host::fromBits(
+          (bits & 0x7f800000) == 0x7f800000 ? bits : bits & ~u32(0x1fff));
+    };
+    for (int lane = 0; lane < 32; ++lane) {
+      int g = lane / 4, t = lane % 4;
+      for (int i = 0; i < 4; ++i)
+        left[g + i % 2 * 8][t + i / 2 * 4] = cut(all[lane]->a[i]);
+      for (int i = 0; i < 2; ++i)
+        right[g][t + 4 * i] = cut(all[lane]->b[i]);
+    }
+    for (int lane = 0; lane < 32; ++lane)
+      for (int i = 0; i < 4; ++i) {
+        int row = lane / 4 + i / 2 * 8, col = 2 * (lane % 4) + i % 2;
+        float sum = 0;
+        for (int k = 0; k < 8; ++k)
           sum += left[row][k] * right[col][k];
         all[lane]->c[i] += sum;
       }

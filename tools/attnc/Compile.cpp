@@ -144,6 +144,7 @@ static int run(const CompileOptions &given) {
     cuda.emit = given.emit == "llvm" ? "cuda" : given.emit;
     cuda.output = given.output;
     cuda.sizes = given.sizes;
+    cuda.schedule = given.options.schedule;
     return compileForCuda(cuda);
   }
   std::optional<Stage> stage = stageOf(given.emit);

@@ -91,7 +91,9 @@ int attn::compileForCuda(const CompileCudaOptions &given) {
   options.tiles = parseTiles(given.tiles);
   options.level = &cudaLevel(given.architecture);
   options.storage = given.sizes.type;
-  Kernel kernel = Compiler().compileFile(given.spec, given.specName);
+  Options compilation;
+  compilation.schedule = given.schedule;
+  Kernel kernel = Compiler(compilation).compileFile(given.spec, given.specName);
   Kernel::Impl &impl = kernel.getImpl();
   StaticSizes sizes = staticSizes(impl.signature, given.sizes)
                           .value_or(defaultSizes(impl.signature));

@@ -15,7 +15,7 @@ namespace attn {
 
 /// The options of `attnc compile --target=cuda`.
 struct CompileCudaOptions {
-  std::string spec, specName, emit, output;
+  std::string spec, specName, emit, output, schedule;
   SizeOptions sizes;
   std::string architecture = "sm_80", tiles;
 };

@@ -71,19 +71,44 @@ ATTN_FN Pairs<N> contract(Rows<R, C, T> q, Rows<K, C, T> k, Pairs<N> acc) {
   return contract(operand(q), k, acc);
 }
 
-/// acc + p v on the multiply-adders.
+/// As the matrix unit takes it.
+template <class T> ATTN_FN u32 tf32Bits(T x) {
+  if constexpr (kSame<T, float>)
+    return roundTf32(x).bits;
+  else
+    return bitsOf(toFloat(x));
+}
+/// acc + p v on the matrix unit, p rounded to the 10 bits of tf32, which keeps
+/// its exponent. The unit's keys t and t + 4 are keys 2 t and 2 t + 1.
 template <int N, int M, int K, int E, class T>
 ATTN_FN Pairs<M> contract(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc) {
-  const T *rows = v.row(0) + column(0, 0);
+  int g = laneOf() / 4;
+  ATTN_UNROLL for (int n = 0; n < N; ++n) {
+    u32 a[4] = {tf32Bits(p.x[n][0]), tf32Bits(p.x[n][2]), tf32Bits(p.x[n][1]),
+                tf32Bits(p.x[n][3])};
+    const T *row = v.row(column(n, 0)) + g;
+    ATTN_UNROLL for (int m = 0; m < M; ++m)
+        mma(acc.x[m], a, tf32Bits(row[8 * m]),
+            tf32Bits(row[8 * m + Rows<K, E, T>::kStride]), Tf32());
+  }
+  return acc;
+}
+
+/// acc + p v on the multiply-adders.
+template <int N, int M, int K, int E>
+ATTN_FN Pairs<M> contract(const Pairs<N> &p, Rows<K, E, float> v,
+                          Pairs<M> acc) {
+  const float *rows = v.row(0) + column(0, 0);
   ATTN_UNROLL for (int n = 0; n < N; ++n) {
     ATTN_LOOP for (int t = 0; t < 4; ++t) {
       int owner = laneOf() / 4 * 4 + t;
       ATTN_UNROLL for (int e = 0; e < 2; ++e) {
         float p0 = shuffle(p.x[n][e], owner),
               p1 = shuffle(p.x[n][2 + e], owner);
-        const T *row = rows + (8 * n + 2 * t + e) * Rows<K, E, T>::kStride;
+        const float *row =
+            rows + (8 * n + 2 * t + e) * Rows<K, E, float>::kStride;
         ATTN_UNROLL for (int m = 0; m < M; ++m) {
-          float v0 = toFloat(row[8 * m]), v1 = toFloat(row[8 * m + 1]);
+          float v0 = row[8 * m], v1 = row[8 * m + 1];
           acc.x[m][0] += p0 * v0;
           acc.x[m][1] += p0 * v1;
           acc.x[m][2] += p1 * v0;

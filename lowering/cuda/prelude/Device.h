@@ -20,6 +20,7 @@ typedef unsigned long long u64;
 #define ATTN_KERNEL(threads)                                                   \
   extern "C" __global__ void __launch_bounds__(threads, 1)
 #define ATTN_CONSTANT static __constant__
+#define ATTN_TABLE static __device__ const
 #define ATTN_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 #define ATTN_UNROLL _Pragma("unroll")
 #define ATTN_LOOP _Pragma("unroll 1")
@@ -79,6 +80,10 @@ struct Bf16 {
 struct F16 {
   u16 bits;
 };
+/// A float with 10 bits after the point, as the matrix unit takes it.
+struct Tf32 {
+  u32 bits;
+};
 
 // c (16 x 8) += a (16 x 16) b (16 x 8), over a warp.
 #define ATTN_MMA(TYPE)                                                         \
@@ -93,6 +98,13 @@ ATTN_FN void mma(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, F16) {
   ATTN_MMA("f16");
 }
 #undef ATTN_MMA
+// c (16 x 8) += a (16 x 8) b (8 x 8), over a warp.
+ATTN_FN void mma(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, Tf32) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+               "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
 
 // Conversions, to nearest; two at a time, the first in the low half.
 ATTN_FN u32 pack(float low, float high, Bf16) {
@@ -113,6 +125,14 @@ ATTN_FN float toFloat(F16 x) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(r) : "h"(x.bits));
   return r;
 }
+
+ATTN_FN float toFloat(Tf32 x) { return __uint_as_float(x.bits); }
+ATTN_FN Tf32 roundTf32(float x) {
+  Tf32 r;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r.bits) : "f"(x));
+  return r;
+}
+ATTN_FN u32 bitsOf(float x) { return __float_as_uint(x); }
 
 // 2^x, to 2 ulp; what is below 2^-126 is 0.
 ATTN_FN float pow2(float x) {

@@ -46,10 +46,15 @@ ATTN_FN int queryRow(int half) {
 }
 ATTN_FN int column(int n, int e) { return 8 * n + 2 * (laneOf() % 4) + e % 2; }
 
+template <class A, class B> constexpr bool kSame = false;
+template <class A> constexpr bool kSame<A, A> = true;
+
 ATTN_FN float toFloat(float x) { return x; }
 template <class T> ATTN_FN T fromFloat(float x) {
-  if constexpr (sizeof(T) == sizeof(float))
+  if constexpr (kSame<T, float>)
     return x;
+  else if constexpr (kSame<T, Tf32>)
+    return roundTf32(x);
   else
     return T{static_cast<u16>(pack(x, 0, T()))};
 }
@@ -59,11 +64,13 @@ template <class T> ATTN_FN T fromFloat(float x) {
 /// R rows of C elements. Rows begin at odd multiples of 16 bytes, so that eight
 /// of them lie in different banks; columns past C are zero.
 template <int R, int C, class T> struct Rows {
+  using Element = T;
   static constexpr int kRows = R, kColumns = C, kChunk = 16 / sizeof(T);
   static constexpr int kPadded = (C + 15) / 16 * 16, kStride = kPadded + kChunk;
   static constexpr int kBytes = R * kStride * sizeof(T);
   T *data;
   ATTN_METHOD T *row(int r) const { return data + r * kStride; }
+  ATTN_METHOD T element(int r, int c) const { return row(r)[c]; }
   ATTN_METHOD float at(int r, int c) const { return toFloat(row(r)[c]); }
   ATTN_METHOD void put(int r, int c, float x) const {
     row(r)[c] = fromFloat<T>(x);

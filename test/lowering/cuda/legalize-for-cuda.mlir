@@ -48,3 +48,50 @@ module attributes {attn.storage = bf16} {
     return
   }
 }
+
+// -----
+
+// Features of one element each are made by all threads, not by a thread a row;
+// they are tf32, and sums over keys stay f32. Rows that come a second time stay
+// behind the readers of the first.
+
+// CHECK-LABEL: func.func @linear.stage0
+// CHECK-SAME: %[[W:[a-z0-9]+]]: memref<?x?x65x64xf32,
+// CHECK: %[[ROWS:.+]] = tile.load %{{.*}} -> !tile.tile<k64, r64, bf16>
+// CHECK: tile.load %[[W]]{{.*}} -> !tile.tile<e64, r64, f32>
+// CHECK: %[[FEATURES:.+]] = tile.map %[[ROWS]] : (!tile.tile<k64, r64, bf16>) -> !tile.tile<k64, r64, tf32>
+// CHECK-NEXT: ^bb0(%[[X:.+]]: f32)
+// CHECK-NEXT: math.exp %[[X]]
+// CHECK: tile.contract %[[FEATURES]]
+// CHECK: tile.load %{{.*}} -> !tile.tile<k64, r64, bf16>
+!rows = memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>
+!sums = memref<?x?x65x64xf32, strided<[?, ?, 64, 1], offset: ?>>
+module attributes {attn.storage = bf16} {
+  func.func @linear.stage0(%w: !sums {attn.arg = #attn.arg<kind = workspace, name = "w", axes = ["batch", "kv_head", "65"]>},
+      %k: !rows {attn.arg = #attn.arg<kind = key, name = "k">},
+      %v: !rows {attn.arg = #attn.arg<kind = value, name = "v">}) {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    %n = memref.dim %k, %c64 : !rows
+    scf.forall (%b, %h) in (1, 1) {
+      %rows = tile.load %k[%b, %h, %c0] to %n : !rows -> !tile.tile<k64, d64, f32>
+      %j = tile.iota %c0 : !tile.tile<k64, index>
+      %features = tile.rows %rows(%j) : (!tile.tile<k64, d64, f32>, !tile.tile<k64, index>) -> !tile.tile<k64, r64, f32> {
+      ^bb0(%row: !attn.row<64xf32>, %position: index):
+        %y = attn.map %row : !attn.row<64xf32> {
+        ^bb0(%x: f32):
+          %z = math.exp %x : f32
+          attn.yield %z : f32
+        }
+        tile.yield %y : !attn.row<64xf32>
+      }
+      %values = tile.load %v[%b, %h, %c0] to %n : !rows -> !tile.tile<k64, e64, f32>
+      %s = tile.load %w[%b, %h, %c0] to %c64 : !sums -> !tile.tile<e64, r64, f32>
+      %t = tile.contract %features, %values into %s : (!tile.tile<k64, r64, f32>, !tile.tile<k64, e64, f32>, !tile.tile<e64, r64, f32>) -> !tile.tile<e64, r64, f32>
+      %again = tile.load %k[%b, %h, %c64] to %n : !rows -> !tile.tile<k64, r64, f32>
+      %u = tile.contract %again, %values into %t : (!tile.tile<k64, r64, f32>, !tile.tile<k64, e64, f32>, !tile.tile<e64, r64, f32>) -> !tile.tile<e64, r64, f32>
+      tile.store %u, %w[%b, %h, %c0] to %c64 : !tile.tile<e64, r64, f32>, !sums
+    }
+    return
+  }
+}

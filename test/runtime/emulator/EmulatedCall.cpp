@@ -10,19 +10,22 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <random>
 
 using namespace attn;
 using namespace attn::runtime;
 
-static Kernel compileFor(const std::string &spec, const char *target) {
+static Kernel compileFor(const std::string &spec, const char *target,
+                         const std::string &schedule = "") {
   Options options;
   options.target = target;
+  options.schedule = schedule;
   return Compiler(options).compile(spec);
 }
 
 EmulatedCall::EmulatedCall(const std::string &spec, const CallShape &given)
-    : shape(given), kernel(compileFor(spec, "cuda-emulator")) {
+    : shape(given), kernel(compileFor(spec, "cuda-emulator", given.schedule)) {
   std::mt19937 random(7);
   std::normal_distribution<double> normal(0, 0.7);
   int64_t size = sizeOf(shape.type);
@@ -89,6 +92,9 @@ std::vector<Argument> EmulatedCall::arguments() const {
                             {"v", view(2, s.Hk, s.Nk, s.Dv)}};
   for (const auto &[name, number] : s.numbers)
     all.push_back({name, number});
+  for (const auto &[name, ids] : s.ids)
+    all.push_back({name, Tensor(const_cast<int64_t *>(ids.data()), Type::i64,
+                                {static_cast<int64_t>(ids.size())})});
   if (!s.keyLengths.empty())
     all.push_back(
         {"key_lengths",
@@ -106,7 +112,12 @@ CudaProgram EmulatedCall::program(const char *architecture) const {
 
 void EmulatedCall::run(const CudaProgram &program) {
   std::fill(o.begin(), o.end(), '\xff');
-  emulate(program)->run(prepared.binding);
+  // Other lengths are the same text, which takes seconds to compile.
+  static std::map<std::string, std::shared_ptr<const GpuKernel>> known;
+  std::shared_ptr<const GpuKernel> &made = known[program.source];
+  if (!made)
+    made = emulate(program);
+  made->run(prepared.binding);
 }
 
 double EmulatedCall::error() const {

@@ -20,7 +20,9 @@ namespace attn::runtime {
 struct CallShape {
   int64_t B = 1, Hq = 2, Hk = 1, Nq = 64, Nk = 64, D = 64, Dv = 64;
   Type type = Type::f32;
-  std::vector<std::pair<std::string, double>> numbers; ///< parameters
+  std::vector<std::pair<std::string, double>> numbers;           ///< parameters
+  std::vector<std::pair<std::string, std::vector<int64_t>>> ids; ///< and these
+  std::string schedule; ///< as in Options; empty: by the lengths
   std::vector<int64_t> keyLengths;
   /// NaN in the values of keys at or past this one; negative: nowhere.
   int64_t oddValuesFrom = -1;

@@ -109,6 +109,12 @@ TEST(EmulatorHost, CopiesArriveWhenTheyAreWaitedFor) {
                "an asynchronous copy is misaligned");
 }
 
+TEST(EmulatorHost, SharedMemoryEnds) {
+  EXPECT_STREQ(
+      launch([] { reinterpret_cast<float *>(attn_host::shared)[256] = 1; }),
+      "more shared memory is written than there is");
+}
+
 // A warp runs ahead of the others as far as it can.
 TEST(EmulatorHost, MissingBarriersShow) {
   EXPECT_STREQ(launch([] {

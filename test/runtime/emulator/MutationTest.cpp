@@ -119,6 +119,79 @@ INSTANTIATE_TEST_SUITE_P(
                       Fault{"WrongNorm", "norms - 2 * dot", "norms - dot", 0}),
     [](const auto &info) { return info.param.name; });
 
+class LinearRetnetBf16 : public Mutation {};
+TEST_P(LinearRetnetBf16, IsCaught) {
+  CallShape shape;
+  shape.Nq = shape.Nk = 200;
+  shape.type = Type::bf16;
+  shape.numbers = {{"g", 0.95}};
+  shape.schedule = "linear";
+  EmulatedCall call("attention r(q, k, v; g > 0) { kappa = dot(q, k) * g^(i - "
+                    "j); mask = causal; normalize = none }",
+                    shape);
+  expectCaught(call, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, LinearRetnetBf16,
+    ::testing::Values(
+        Fault{"NoBarrierAfterRatios", "(in, key, 0)...);\n  barrier();",
+              "(in, key, 0)...);", 0},
+        Fault{"NoDecayOfTheState", "before(s.row(", "(s.row(", 0},
+        Fault{"WrongUnit", "unit / across * 16 + g", "unit % across * 16 + g",
+              0},
+        Fault{"RowsAndColumnsSwapped", "queryRow(i % 2), column(s, i / 2)",
+              "queryRow(i / 2), column(s, i % 2)", 0},
+        Fault{"KeysAndValuesSwapped", "key + i / 2 * 4, e0 + i % 2 * 8",
+              "key + i % 2 * 4, e0 + i / 2 * 8", 0}),
+    [](const auto &info) { return info.param.name; });
+
+class LinearElu1F32 : public Mutation {};
+TEST_P(LinearElu1F32, IsCaught) {
+  CallShape shape;
+  shape.Nq = 70;
+  shape.Nk = 600; // two parts, the last tile not whole
+  shape.D = shape.Dv = 16;
+  shape.schedule = "linear";
+  EmulatedCall call("attention e(q, k, v) { phi(x) = elu(x) + 1; kappa = "
+                    "dot(phi(q), phi(k)) }",
+                    shape);
+  expectCaught(call, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, LinearElu1F32,
+    ::testing::Values(
+        Fault{"FeaturesOfNoKey", "if (!ofRow(keep, i / C, 0))", "if (false)",
+              0},
+        Fault{"NoSumOfFeatures", "z.x[n] += sum;", "", 0},
+        Fault{"NoBarrierAfterSums", "storeFeatures(z, kept);\n  barrier();",
+              "storeFeatures(z, kept);", 0},
+        Fault{"APartNotMerged", "j0 = 1; j0 < n", "j0 = 2; j0 < n", 0},
+        Fault{"StateNotZero", "fill(state, 0.f);", "", -1},
+        Fault{"NoWaitForTheState", "arrive<0>();", "barrier();", -1}),
+    [](const auto &info) { return info.param.name; });
+
+class PerformerBf16 : public Mutation {};
+TEST_P(PerformerBf16, IsCaught) {
+  CallShape shape;
+  shape.Nq = shape.Nk = 70;
+  shape.D = shape.Dv = 16;
+  shape.type = Type::bf16;
+  shape.schedule = "linear";
+  EmulatedCall call("attention p(q, k, v) { kappa = exp(dot(q, k) / "
+                    "sqrt(dim)); features = favor(m = 32, seed = 7) }",
+                    shape);
+  expectCaught(call, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, PerformerBf16,
+    ::testing::Values(
+        Fault{"AnotherRandomRow", "table[d * M + r]", "table[d * M]", 0},
+        Fault{"NoNorm", "expf(minimum(u - half, largest))",
+              "expf(minimum(u, largest))", 0},
+        Fault{"NoBarrierBeforeTheLargest", "[r] = u;\n  });\n  barrier();",
+              "[r] = u;\n  });", 0}),
+    [](const auto &info) { return info.param.name; });
+
 // The last block of queries, and of keys, is not whole.
 TEST(MutationTest, OutOfBoundsIsCaught) {
   for (Fault fault : {Fault{"", "bool inside = first + r < limit && c < C;",
