@@ -16,6 +16,7 @@
 
 #include "attn/attn.h"
 #include "dialect/attn/Attn.h"
+#include "dialect/attn/KeySplit.h"
 #include "dialect/spec/Importer.h"
 #include "dialect/spec/WriteSpec.h"
 #include "lowering/Passes.h"
@@ -133,6 +134,13 @@ static std::string textOf(const StaticSizes &sizes) {
       text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
   for (const auto &[name, type] : sizes.types)
     text += " " + name + ":" + nameOf(type);
+  StaticSizes open;
+  if (sizes.fewestQueries != open.fewestQueries ||
+      sizes.mostQueries != open.mostQueries)
+    text += " queries " + std::to_string(sizes.fewestQueries) + ".." +
+            (sizes.mostQueries == open.mostQueries
+                 ? ""
+                 : std::to_string(sizes.mostQueries));
   return text;
 }
 
@@ -198,6 +206,9 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
   setTarget(*result, level);
   if (!order.empty())
     (*result)->setAttr(kOrderAttrName, StringAttr::get(&context, order));
+  (*result)->setAttr(kQueriesAttrName,
+                     DenseI64ArrayAttr::get(
+                         &context, {sizes.fewestQueries, sizes.mostQueries}));
   check([&] { return runPipeline(*result, buildSchedulePipeline); });
   return result;
 }

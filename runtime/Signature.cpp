@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Signature.h"
+#include "dialect/attn/FewQueries.h"
 
 #include <cctype>
 #include <cerrno>
@@ -94,5 +95,8 @@ StaticSizes runtime::defaultSizes(const Signature &signature) {
       see(axis.high.name);
     }
   }
-  return {{rows.begin(), rows.end()}, {variables.begin(), variables.end()}, {}};
+  return {{rows.begin(), rows.end()},
+          {variables.begin(), variables.end()},
+          {},
+          /*fewestQueries=*/kFewQueries + 1};
 }
