@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Binder.h"
+#include "dialect/attn/FewQueries.h"
 #include "runtime/Arrays.h"
 #include "runtime/BinderImpl.h"
 
@@ -317,6 +318,19 @@ Binding InputBinder::bind() {
   std::sort(binding.sizes.types.begin(), binding.sizes.types.end());
   for (const auto &[name, extent] : sizes)
     binding.sizes.variables.push_back({name, extent.value});
+  // Given lengths may be few where the array has many. The reference has one
+  // program, and so have GPUs.
+  bool areGiven = false;
+  forEach(FormalKind::QueryLengths, FormalKind::QueryLengths, [&](size_t i) {
+    areGiven = !binding.arrays[i].shape.empty() && binding.arrays[i].shape[0];
+  });
+  if (!rules.reference && !rules.gpu) {
+    for (int64_t most : {kFewQueries, int64_t(16), int64_t(32)})
+      if (binding.queries <= most && binding.sizes.mostQueries > most)
+        binding.sizes.mostQueries = most;
+    if (!areGiven && binding.queries > kFewQueries)
+      binding.sizes.fewestQueries = kFewQueries + 1;
+  }
   return std::move(binding);
 }
 

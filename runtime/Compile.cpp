@@ -14,6 +14,7 @@
 
 #include "attn/attn.h"
 #include "dialect/attn/Attn.h"
+#include "dialect/attn/KeySplit.h"
 #include "dialect/spec/Importer.h"
 #include "dialect/spec/WriteSpec.h"
 #include "lowering/Passes.h"
@@ -202,6 +203,9 @@ OwningOpRef<ModuleOp> Compilation::schedule(const StaticSizes &sizes,
   setTarget(*result, level);
   if (!order.empty())
     (*result)->setAttr(kOrderAttrName, StringAttr::get(&context, order));
+  (*result)->setAttr(kQueriesAttrName,
+                     DenseI64ArrayAttr::get(
+                         &context, {sizes.fewestQueries, sizes.mostQueries}));
   check([&] { return runPipeline(*result, buildSchedulePipeline); });
   return result;
 }

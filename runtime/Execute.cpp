@@ -107,6 +107,12 @@ public:
     words.insert(words.end(), tensor.shape.begin(), tensor.shape.end());
     words.insert(words.end(), tensor.strides.begin(), tensor.strides.end());
   }
+  /// Lets array `n` begin `bytes` earlier, so that what lay `bytes` behind its
+  /// begin is what lies there now.
+  void moveBack(size_t n, int64_t bytes) {
+    words[starts[n]] -= bytes;
+    words[starts[n] + 1] -= bytes;
+  }
   /// Valid until the next `add`.
   void **arguments() {
     pointers.clear();
@@ -156,38 +162,45 @@ static int64_t elementsOfHead(const Workspace &workspace,
 // Stages
 //===----------------------------------------------------------------------===//
 
-/// Runs part `index` of `parts` equal parts of a stage's items.
-static void runPart(const StageEntry &stage, void **arguments, int64_t index,
-                    int64_t parts, const Threads &threads) {
+/// Runs the items of a stage that belong to the pairs [first, last) of batches
+/// and key heads.
+static void runPairs(const StageEntry &stage, void **arguments, int64_t first,
+                     int64_t last, int64_t pairs, const Threads &threads) {
   int64_t items = stage.items(arguments);
-  if (items % parts)
+  if (items % pairs)
     throw Error("internal: work items do not divide by batches and heads");
-  int64_t size = items / parts, first = index * size;
-  threads.forRange(size, [&](int64_t begin, int64_t end) {
-    stage.run(arguments, first + begin, first + end);
+  int64_t each = items / pairs;
+  threads.forRange((last - first) * each, [&](int64_t begin, int64_t end) {
+    stage.run(arguments, first * each + begin, first * each + end);
   });
 }
 
 void runtime::execute(const std::vector<StageEntry> &stages,
                       const std::vector<Workspace> &workspaces,
                       const Binding &binding, const Threads &threads) {
-  int64_t pairs, elementsOfBatch = 0, bytes = 0;
+  int64_t pairs, bytesOfPair = 0;
   if (__builtin_mul_overflow(binding.batch, binding.keyHeads, &pairs))
     throw Error("batch times heads exceeds 64 bits");
-  auto headsOf = [&](const Workspace &workspace) {
-    return workspace.perQueryHead ? binding.queryHeads : binding.keyHeads;
-  };
-  for (const Workspace &workspace : workspaces) {
+  int64_t group = binding.queryHeads / std::max<int64_t>(binding.keyHeads, 1);
+  // Elements that a pair has in a workspace.
+  auto ofPair = [&](const Workspace &workspace) {
     int64_t elements;
     if (__builtin_mul_overflow(elementsOfHead(workspace, binding),
-                               headsOf(workspace), &elements) ||
-        __builtin_add_overflow(elementsOfBatch, elements, &elementsOfBatch))
+                               workspace.perQueryHead ? group : 1, &elements))
+      throw Error("a workspace exceeds 64 bits");
+    return elements;
+  };
+  for (const Workspace &workspace : workspaces) {
+    int64_t bytes;
+    if (__builtin_mul_overflow(ofPair(workspace), int64_t(sizeof(float)),
+                               &bytes) ||
+        __builtin_add_overflow(bytesOfPair, bytes, &bytesOfPair))
       throw Error("the workspace exceeds 64 bits");
   }
-  bool full = !__builtin_mul_overflow(elementsOfBatch, int64_t(sizeof(float)),
-                                      &bytes) &&
-              !__builtin_mul_overflow(bytes, binding.batch, &bytes) &&
-              bytes <= kWorkspaceLimit;
+  // As many pairs at a time as fit, one at least.
+  int64_t slots =
+      std::clamp<int64_t>(kWorkspaceLimit / std::max<int64_t>(bytesOfPair, 1),
+                          1, std::max<int64_t>(pairs, 1));
 
   Descriptors descriptors;
   descriptors.reserve(binding.arrays.size() + workspaces.size());
@@ -195,22 +208,16 @@ void runtime::execute(const std::vector<StageEntry> &stages,
     descriptors.add(tensor);
   std::vector<Memory> memories;
   for (const Workspace &workspace : workspaces) {
-    int64_t head = elementsOfHead(workspace, binding);
-    int64_t heads = headsOf(workspace);
-    // The query heads of one key head are computed together, so that in the
-    // one-slot form each of them needs a place of its own.
-    int64_t count = head;
-    if (full)
-      count *= binding.batch * heads;
-    else if (workspace.perQueryHead)
-      count *= heads; // checked above
-    if (__builtin_mul_overflow(count, int64_t(sizeof(float)), &bytes))
+    int64_t head = elementsOfHead(workspace, binding), bytes;
+    int64_t heads =
+        workspace.perQueryHead ? binding.queryHeads : binding.keyHeads;
+    if (__builtin_mul_overflow(ofPair(workspace),
+                               slots * int64_t(sizeof(float)), &bytes))
       throw Error("a workspace exceeds 64 bits");
     memories.push_back(allocateAligned(std::max<int64_t>(bytes, 1)));
     Tensor tensor(memories.back().get(), Type::f32,
                   {binding.batch, heads, rowsOf(workspace, binding)},
-                  {full ? head * heads : 0,
-                   full || workspace.perQueryHead ? head : 0, workspace.row});
+                  {head * heads, head, workspace.row});
     if (workspace.hasRow) {
       tensor.shape.push_back(workspace.row);
       tensor.strides.push_back(1);
@@ -219,11 +226,14 @@ void runtime::execute(const std::vector<StageEntry> &stages,
   }
 
   void **arguments = descriptors.arguments();
-  if (pairs == 0)
-    return;
-  // In one slot, a pair's stages run before the next pair overwrites it.
-  int64_t parts = full ? 1 : pairs;
-  for (int64_t part = 0; part < parts; ++part)
+  // The stages of some pairs run before the next pairs take their place.
+  for (int64_t first = 0; first < pairs; first += slots) {
+    int64_t last = std::min(first + slots, pairs);
     for (const StageEntry &stage : stages)
-      runPart(stage, arguments, part, parts, threads);
+      runPairs(stage, arguments, first, last, pairs, threads);
+    for (size_t n = 0; n < workspaces.size(); ++n)
+      descriptors.moveBack(binding.arrays.size() + n,
+                           slots * ofPair(workspaces[n]) *
+                               int64_t(sizeof(float)));
+  }
 }

@@ -51,8 +51,8 @@ private:
   std::unique_ptr<Arena> arena;
 };
 
-/// Workspaces of more bytes than this are kept for one (batch, key head) at a
-/// time.
+/// Workspaces hold as many (batch, key head) at a time as fit into so many
+/// bytes, and at least one.
 inline constexpr int64_t kWorkspaceLimit = int64_t(16) << 20;
 
 /// Runs all stages on the arrays of a binding.

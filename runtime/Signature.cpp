@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Signature.h"
+#include "dialect/attn/FewQueries.h"
 #include "runtime/Arrays.h"
 
 #include <cctype>
@@ -86,6 +87,13 @@ std::string runtime::toText(const StaticSizes &sizes) {
       text += (text.empty() ? "" : " ") + name + "=" + std::to_string(extent);
   for (const auto &[name, type] : sizes.types)
     text += " " + name + ":" + nameOf(type);
+  StaticSizes open;
+  if (sizes.fewestQueries != open.fewestQueries ||
+      sizes.mostQueries != open.mostQueries)
+    text += " queries " + std::to_string(sizes.fewestQueries) + ".." +
+            (sizes.mostQueries == open.mostQueries
+                 ? ""
+                 : std::to_string(sizes.mostQueries));
   return text;
 }
 
@@ -105,5 +113,8 @@ StaticSizes runtime::defaultSizes(const Signature &signature) {
       see(axis.high.name);
     }
   }
-  return {{rows.begin(), rows.end()}, {variables.begin(), variables.end()}, {}};
+  return {{rows.begin(), rows.end()},
+          {variables.begin(), variables.end()},
+          {},
+          /*fewestQueries=*/kFewQueries + 1};
 }

@@ -88,10 +88,15 @@ struct StaticSizes {
   std::vector<std::pair<std::string, int64_t>> rows;
   std::vector<std::pair<std::string, int64_t>> variables;
   std::vector<std::pair<std::string, Type>> types;
+  /// How many queries sequences have, at least and at most: tiles are no
+  /// larger, and code for few queries (kFewQueries) is made where they may
+  /// come. Code is right for fewer, too.
+  int64_t fewestQueries = 0, mostQueries = INT64_MAX;
 
   bool operator==(const StaticSizes &other) const {
     return rows == other.rows && variables == other.variables &&
-           types == other.types;
+           types == other.types && fewestQueries == other.fewestQueries &&
+           mostQueries == other.mostQueries;
   }
 };
 

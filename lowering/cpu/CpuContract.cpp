@@ -153,17 +153,19 @@ Value CpuEmitter::isFinite(TileType type, const TileForm &view) {
 }
 
 LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
+  if (panels == 0)
+    return emitRowContract(op);
   Value lanes = op.getA(), broadcasts = op.getB();
   if (!hasLanes(typeOf(lanes)))
     std::swap(lanes, broadcasts);
   TileType result = op.getResult().getType();
   TileType laneType = typeOf(lanes), scalarType = typeOf(broadcasts);
-  if (hasFeatureLanes(result))
+  if (hasRowLanes(result))
     return emitFeatureContract(op);
   if (hasLanes(result) && result.rank() == 1)
     return emitMassContract(op);
   // Features are row-major, as what lies in the caller's memory.
-  bool areFeatures = hasFeatureLanes(scalarType) && scalarType.rank() == 2;
+  bool areFeatures = hasRowLanes(scalarType) && scalarType.rank() == 2;
   if (areFeatures && forms[broadcasts].kind != TileForm::View)
     materialize(broadcasts);
   TileForm view = forms[broadcasts];

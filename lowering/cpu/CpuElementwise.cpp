@@ -27,9 +27,13 @@ Value CpuEmitter::at(Value t, const Point &p) {
     if (Value known = preloaded.lookup({t, p.vector}))
       return known;
   const TileForm form = forms.lookup(t);
-  if (hasFeatureLanes(type) &&
+  if (panels == 0 &&
+      (form.kind == TileForm::Buffer || form.kind == TileForm::View ||
+       form.kind == TileForm::Positions))
+    return atRowMajor(type, form, p);
+  if (hasRowLanes(type) &&
       (form.kind == TileForm::Buffer || form.kind == TileForm::View))
-    return loadVector(form.memory, featureAt(type, form, p),
+    return loadVector(form.memory, alongRow(type, form, p),
                       type.getElementType());
   auto firstLane = [&] {
     return add(mul(p.panel, index(panelLanes())), p.vector * level.lanes);
@@ -161,7 +165,27 @@ Value CpuEmitter::distance(tile::SqDistOp op, const Point &p) {
                                 /*withElse=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
-  {
+  if (panels == 0) { // one pair at a time: lanes are keys
+    Value last = add(forms[op.getKey()].rows, -1);
+    Values direct =
+        loop(index(0), index(level.lanes), 1, expanded,
+             [&](Value l, ValueRange carried) -> Values {
+               Value isNear = make<vector::ExtractOp>(near, l);
+               auto pair =
+                   make<scf::IfOp>(TypeRange{expanded.getType()}, isNear,
+                                   /*withElse=*/true);
+               OpBuilder::InsertionGuard inner(b);
+               b.setInsertionPointToStart(pair.thenBlock());
+               Value key = add(add(p.panel, p.vector * level.lanes), l);
+               Value sum = directDistance(op, p.x, min(key, last));
+               make<scf::YieldOp>(
+                   make<vector::InsertOp>(sum, carried[0], l).getResult());
+               b.setInsertionPointToStart(pair.elseBlock());
+               make<scf::YieldOp>(carried[0]);
+               return {pair.getResult(0)};
+             });
+    make<scf::YieldOp>(direct);
+  } else {
     const TileForm &q = forms[op.getQuery()], &k = forms[op.getKey()];
     Value last = add(k.rows, -1);
     Value row = mul(min(p.x, last), k.stride);

@@ -130,9 +130,9 @@ Value CpuEmitter::allocate(TileType type, Value v) {
   b.setInsertionPointToStart(entry);
   Type element = laneType(type.getElementType());
   SmallVector<int64_t> shape;
-  if (hasFeatureLanes(type))
-    shape.push_back(type.rank() == 1 ? type.size('r')
-                                     : type.getShape()[0] * type.getShape()[1]);
+  if (hasRowLanes(type))
+    shape.push_back(paddedRow(type) *
+                    (type.rank() == 1 ? 1 : type.getShape()[0]));
   else if (!hasLanes(type))
     shape.push_back(type.getShape()[0]);
   else if (type.rank() == 1)

@@ -27,9 +27,10 @@
 
 namespace attn {
 
-/// A tile of features without queries has lanes of features: row-major,
-/// [x][r], a whole number of vectors a row, so that a contraction can also read
-/// it scalar by scalar.
+/// Where queries are not the lanes, a tile is row-major and has lanes along its
+/// last axis: features that no query owns, and all tiles of a row-major grid. A
+/// row of a buffer is a whole number of vectors, so that a contraction can also
+/// read it scalar by scalar.
 ///
 /// How the value of a tile is at hand.
 struct TileForm {
@@ -45,12 +46,13 @@ struct TileForm {
   mlir::Value stride; ///< View: elements from row to row
   mlir::Value scalar; ///< Positions: origin (index); Splat: the scalar
   mlir::Value rows;   ///< rows of the key axis that exist, where that is known
+  mlir::Value queryRows = {}; ///< the same of queries, where lanes are not
 };
 
 /// One vector of a tile.
 struct Point {
-  mlir::Value panel;  ///< which panel of lanes, or the first feature; null
-                      ///< where lanes are keys
+  mlir::Value panel;  ///< which panel of lanes, or where on the last axis of
+                      ///< row-major tiles; null where lanes are keys
   int64_t vector = 0; ///< which vector of the panel
   mlir::Value x;      ///< the coordinate on the other axis, or the first key
 };
@@ -61,7 +63,8 @@ public:
   /// `panels` panels make the tile of queries of a work item; integers in lanes
   /// have `integerBits` bits, 32 or 64.
   /// `level` has the register block of this tile of queries; `featureBlock` is
-  /// that of features: vectors, and rows of the other operand.
+  /// that of row-major tiles: vectors, and rows of the other operand. Without
+  /// panels all tiles are row-major.
   CpuEmitter(mlir::OpBuilder builder, mlir::Location loc, const CpuLevel &level,
              std::pair<int64_t, int64_t> featureBlock, int64_t panels,
              unsigned integerBits, mlir::IRMapping &scalars,
@@ -114,6 +117,7 @@ private:
     llvm::SetVector<mlir::Value> leaves;    ///< tiles at hand
     mlir::Value edge;                       ///< of the masks, or null
     mlir::Value rows;                       ///< keys that exist, or null
+    mlir::Value queryRows;                  ///< see TileForm
   };
   Tree treeOf(mlir::ValueRange roots);
   /// Runs `body` once under the masks, where `tree` has any, and once without.
@@ -166,23 +170,48 @@ private:
   // CpuConvert.cpp.
   mlir::Value widen(mlir::Value stored);
   mlir::Value narrow(mlir::Value x, mlir::Type storage);
-  // CpuFeatures.cpp: tiles whose lanes are features.
-  static bool hasFeatureLanes(tile::TileType t) {
-    return t.has('r') && !t.has('q');
+  // CpuRowMajor.cpp: tiles whose lanes run along their last axis.
+  bool hasRowLanes(tile::TileType t) const {
+    return panels == 0 || (t.has('r') && !t.has('q'));
+  }
+  /// Elements of a row in a buffer.
+  int64_t paddedRow(tile::TileType type) const {
+    return llvm::alignTo(type.getShape().back(), level.lanes);
   }
   mlir::Value strideOf(tile::TileType type, const TileForm &form) {
-    return form.stride ? form.stride : index(type.size('r'));
+    return form.stride ? form.stride : index(paddedRow(type));
   }
+  /// Rows of a tile that exist, as far as that is known.
+  mlir::Value rowsOf(tile::TileType type, mlir::Value keys,
+                     mlir::Value queries);
   /// Where the vector of a point begins in its row-major memory.
-  mlir::Value featureAt(tile::TileType type, const TileForm &form,
-                        const Point &p);
-  /// A loop over blocks of vectors: first feature, vectors.
-  void forFeatures(int64_t features,
-                   llvm::function_ref<void(mlir::Value, int64_t)> body);
-  void materializeFeatures(mlir::Value tile, mlir::Value memory,
-                           const Tree &tree);
-  void storeFeatures(tile::StoreOp op);
-  void copyFeatures(tile::TileType type, mlir::Value from, mlir::Value to);
+  mlir::Value alongRow(tile::TileType type, const TileForm &form,
+                       const Point &p);
+  /// The vector of a point of a tile at hand, in a row-major grid.
+  mlir::Value atRowMajor(tile::TileType type, const TileForm &form,
+                         const Point &p);
+  /// A loop over blocks of vectors: first element, vectors.
+  void forRowVectors(int64_t elements,
+                     llvm::function_ref<void(mlir::Value, int64_t)> body);
+  void materializeRows(mlir::Value tile, mlir::Value memory, const Tree &tree);
+  void storeRowMajor(tile::StoreOp op);
+  void copyRowMajor(tile::TileType type, mlir::Value from, mlir::Value to);
+  /// Folds the last axis.
+  mlir::LogicalResult emitRowReduce(tile::ReduceOp op);
+
+  // CpuRowContract.cpp: contractions of row-major tiles.
+  mlir::LogicalResult emitRowContract(tile::ContractOp op);
+  void emitRowDots(tile::ContractOp op);
+  void emitRowSums(tile::ContractOp op);
+  /// `count` elements from `at` on, and zeros up to a vector.
+  mlir::Value loadPart(mlir::Value memory, mlir::Value at, int64_t count);
+  /// A vector of the sums of as many vectors.
+  mlir::Value foldRows(Values rows);
+  /// The squared distance of a row of queries and one of keys.
+  mlir::Value directDistance(tile::SqDistOp op, mlir::Value query,
+                             mlir::Value key);
+
+  // CpuFeatures.cpp: features of keys, and of queries.
   void emitFeatureReduce(tile::ReduceOp op);
   mlir::LogicalResult emitFeatureContract(tile::ContractOp op);
   mlir::LogicalResult emitMassContract(tile::ContractOp op);
@@ -261,7 +290,7 @@ private:
     return mlir::cast<tile::TileType>(v.getType());
   }
   /// Whether the lanes of the tile are queries.
-  static bool hasLanes(tile::TileType t) { return t.has('q'); }
+  bool hasLanes(tile::TileType t) const { return panels > 0 && t.has('q'); }
   /// The axis of a tile with lanes that is not the lanes'.
   static char other(tile::TileType t) {
     return t.getAxes()[0] == 'q' ? t.getAxes()[1] : t.getAxes()[0];
@@ -283,6 +312,7 @@ private:
   llvm::DenseSet<mlir::Operation *> done;
   llvm::SmallVector<std::pair<mlir::scf::ForOp, int64_t>> unrolls;
   bool masked = false;
+  char laneAxis = 0; ///< of what is evaluated in a row-major grid
   /// Of the loads that no contraction has asked ahead for: the rows after.
   llvm::DenseMap<mlir::Operation *, Ahead> loadsAhead;
   /// Vectors of (q) tiles, loaded ahead of a loop over the other axis.

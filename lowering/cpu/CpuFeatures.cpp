@@ -18,75 +18,6 @@ using namespace mlir;
 using namespace attn;
 using tile::TileType;
 
-Value CpuEmitter::featureAt(TileType type, const TileForm &form,
-                            const Point &p) {
-  Value start = add(p.panel, p.vector * level.lanes);
-  return type.rank() == 1 ? start : add(mul(p.x, strideOf(type, form)), start);
-}
-
-void CpuEmitter::forFeatures(int64_t features,
-                             function_ref<void(Value, int64_t)> body) {
-  int64_t vectors = features / level.lanes;
-  int64_t each = std::min(featureBlock.first, vectors);
-  int64_t whole = vectors / each * each * level.lanes;
-  if (whole == each * level.lanes)
-    body(index(0), each);
-  else
-    loop(index(0), index(whole), each * level.lanes,
-         [&](Value r) { body(r, each); });
-  if (int64_t rest = vectors % each)
-    body(index(whole), rest);
-}
-
-void CpuEmitter::materializeFeatures(Value t, Value memory, const Tree &tree) {
-  TileType type = typeOf(t);
-  const TileForm form = {TileForm::Buffer, memory, {}, {}, {}};
-  underMasks(tree, [&] {
-    auto row = [&](Value x) {
-      forFeatures(type.size('r'), [&](Value r, int64_t vectors) {
-        Values block;
-        for (int64_t v = 0; v < vectors; ++v)
-          block.push_back(at(t, {r, v, x}));
-        for (int64_t v = 0; v < vectors; ++v)
-          storeVector(block[v], memory, featureAt(type, form, {r, v, x}));
-      });
-    };
-    if (type.rank() == 1)
-      return row({});
-    bool areKeys = type.getAxes()[0] == 'k' && tree.rows;
-    loop(index(0), areKeys ? tree.rows : index(type.getShape()[0]), 1, row);
-  });
-}
-
-void CpuEmitter::copyFeatures(TileType type, Value from, Value to) {
-  int64_t rows = type.rank() == 1 ? 1 : type.getShape()[0];
-  loop(index(0), index(rows * type.size('r')), level.lanes, [&](Value at) {
-    storeVector(loadVector(from, at, type.getElementType()), to, at);
-  });
-}
-
-void CpuEmitter::storeFeatures(tile::StoreOp op) {
-  TileType type = typeOf(op.getTile());
-  Values indices;
-  for (Value i : op.getIndices())
-    indices.push_back(scalars.lookupOrDefault(i));
-  auto [flat, stride] =
-      flatten(scalars.lookupOrDefault(op.getMemory()), indices, 0);
-  Value memory = materialize(op.getTile()), target = flat, step = stride;
-  const TileForm form = {TileForm::Buffer, memory, {}, {}, {}};
-  auto row = [&](Value x) {
-    loop(index(0), index(type.size('r')), level.lanes, [&](Value r) {
-      Value vector = loadVector(memory, featureAt(type, form, {r, 0, x}));
-      storeVector(vector, target, x ? add(mul(x, step), r) : r);
-    });
-  };
-  if (type.rank() == 1)
-    return row({});
-  Value rows = make<arith::SubIOp>(scalars.lookupOrDefault(op.getLimit()),
-                                   indices.back());
-  loop(index(0), min(rows, index(type.getShape()[0])), 1, row);
-}
-
 /// Sums over the rows of a tile, lane by lane.
 void CpuEmitter::emitFeatureReduce(tile::ReduceOp op) {
   TileType type = typeOf(op.getTile()), result = op.getResult().getType();
@@ -102,7 +33,7 @@ void CpuEmitter::emitFeatureReduce(tile::ReduceOp op) {
   Value rows = form.rows && type.getAxes()[0] == 'k'
                    ? form.rows
                    : index(type.getShape()[0]);
-  forFeatures(type.size('r'), [&](Value r, int64_t vectors) {
+  forRowVectors(type.size('r'), [&](Value r, int64_t vectors) {
     Values sums = loop(index(0), rows, 1, Values(vectors, dense(0)),
                        [&](Value x, ValueRange carried) {
                          Values next;
@@ -123,7 +54,7 @@ void CpuEmitter::emitFeatureReduce(tile::ReduceOp op) {
 /// acc(x, r) + sum_k features(k, r) scalars(k, x).
 LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
   Value lanes = op.getA(), broadcasts = op.getB();
-  if (!hasFeatureLanes(typeOf(lanes)))
+  if (!hasRowLanes(typeOf(lanes)))
     std::swap(lanes, broadcasts);
   TileType result = op.getResult().getType();
   TileType laneType = typeOf(lanes), scalarType = typeOf(broadcasts);
@@ -150,11 +81,11 @@ LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
   int64_t width = std::min(featureBlock.first * level.lanes, result.size('r'));
   plan.outerCount = llvm::divideCeil(result.size('r'), width);
   auto nest = [&](Value rows, int64_t unroll) {
-    forFeatures(result.size('r'), [&](Value r, int64_t vectors) {
+    forRowVectors(result.size('r'), [&](Value r, int64_t vectors) {
       plan.outer = make<arith::DivUIOp>(r, index(width));
       contractPanel(
           [&](Value k, int64_t v) {
-            return loadVector(memory, featureAt(laneType, form, {r, v, k}));
+            return loadVector(memory, alongRow(laneType, form, {r, v, k}));
           },
           vectors, r, rows, Value(), scalarType.getShape()[1],
           {view.memory, view.stride, /*xIsRow=*/false, Value()},
@@ -162,7 +93,7 @@ LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
             return fromZero ? Value() : at(op.getAcc(), p);
           },
           [&](const Point &p, Value v) {
-            storeVector(v, target, featureAt(result, targetForm, p));
+            storeVector(v, target, alongRow(result, targetForm, p));
           },
           [&](Value sum, Value l, Value scalar, Value, const Point &) {
             return fma(scalar, l, sum);

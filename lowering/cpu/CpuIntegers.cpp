@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/CpuIntegers.h"
+#include "dialect/tile/RowMajor.h"
 #include "dialect/tile/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -97,6 +98,8 @@ unsigned Magnitudes::ofResult(Operation *op) {
             tile::MaskOp, tile::ReduceOp>(
           [&](Operation *) { return widest(0); })
       .Case([&](tile::MapOp map) {
+        if (map->hasAttr(tile::kPositionsAttrName))
+          return kOutside;
         return of(map.getBody().front().getTerminator()->getOperand(0));
       })
       // A whole number as large as a real may be.

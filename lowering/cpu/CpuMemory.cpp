@@ -112,6 +112,7 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   Value rows =
       make<arith::SubIOp>(scalars.lookupOrDefault(op.getLimit()), row0);
   rows = min(rows, index(type.getShape()[0]));
+  Value queryRows = panels == 0 && type.has('q') ? rows : Value();
   if (type.rank() == 2 && (hasLanes(type) || type.has('k'))) {
     int64_t extent = type.getShape()[0];
     int64_t bits = elementOf(flat).getIntOrFloatBitWidth();
@@ -120,17 +121,19 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
                       false};
   }
 
-  if (!hasLanes(type) && (type.rank() == 2 || hasFeatureLanes(type))) {
-    forms[op.getResult()] =
-        elementOf(flat).isF32()
-            ? TileForm{TileForm::View, flat, stride, {}, rows}
-            : copyRows(type, flat, stride, rows);
+  if (!hasLanes(type) && (type.rank() == 2 || type.has('r'))) {
+    TileForm &form = forms[op.getResult()];
+    form = elementOf(flat).isF32()
+               ? TileForm{TileForm::View, flat, stride, {}, rows}
+               : copyRows(type, flat, stride, rows);
+    form.queryRows = queryRows;
     return;
   }
   Value buffer = allocate(type);
   forms[op.getResult()] = {
-      TileForm::Buffer, buffer, {}, {}, hasLanes(type) ? Value() : rows};
-  if (!hasLanes(type)) { // one value a key
+      TileForm::Buffer, buffer, {}, {}, hasLanes(type) ? Value() : rows,
+      queryRows};
+  if (!hasLanes(type)) { // one value a row
     Value source = flat, step = stride;
     loop(index(0), rows, 1, [&](Value r) {
       make<memref::StoreOp>(
@@ -187,9 +190,9 @@ void CpuEmitter::transposeRows(
 
 LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
   TileType type = typeOf(op.getTile());
-  if (hasFeatureLanes(type))
-    return storeFeatures(op), success();
-  if (!hasLanes(type))
+  if (hasRowLanes(type) && (type.rank() == 2 || type.has('r')))
+    return storeRowMajor(op), success();
+  if (!hasLanes(type) && panels > 0)
     return op.emitOpError("stores something else than rows of queries");
   Value memory = scalars.lookupOrDefault(op.getMemory());
   Values indices;

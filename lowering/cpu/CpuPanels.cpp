@@ -47,8 +47,8 @@ void CpuEmitter::copyPanel(TileType type, Value from, Value to, Value panel) {
 void CpuEmitter::copy(TileType type, Value from, Value to) {
   if (from == to)
     return;
-  if (hasFeatureLanes(type))
-    return copyFeatures(type, from, to);
+  if (hasRowLanes(type))
+    return copyRowMajor(type, from, to);
   forPanels([&](Value panel) { copyPanel(type, from, to, panel); });
 }
 

@@ -21,8 +21,10 @@ CpuEmitter::Tree CpuEmitter::treeOf(ValueRange roots) {
     const TileForm &form = forms[v];
     if (form.kind != TileForm::Deferred) {
       tree.leaves.insert(v);
-      if (form.rows && !tree.rows)
+      if (form.rows && !tree.rows && typeOf(v).has('k'))
         tree.rows = form.rows;
+      if (form.queryRows && !tree.queryRows)
+        tree.queryRows = form.queryRows;
       continue;
     }
     Operation *op = v.getDefiningOp();
@@ -75,7 +77,7 @@ Value CpuEmitter::materialize(Value t) {
     memory = allocate(typeOf(t), t);
   materializeInto(t, memory, tree);
   if (keeps) { // others are made anew: their buffers may be written over
-    forms[t] = {TileForm::Buffer, memory, {}, {}, tree.rows};
+    forms[t] = {TileForm::Buffer, memory, {}, {}, tree.rows, tree.queryRows};
     done.insert(t.getDefiningOp());
   }
   return memory;
@@ -83,8 +85,8 @@ Value CpuEmitter::materialize(Value t) {
 
 void CpuEmitter::materializeInto(Value t, Value memory, const Tree &tree) {
   TileType type = typeOf(t);
-  if (hasFeatureLanes(type))
-    return materializeFeatures(t, memory, tree);
+  if (hasRowLanes(type))
+    return materializeRows(t, memory, tree);
   underMasks(tree, [&] {
     if (!hasLanes(type)) {
       loop(index(0), index(type.getShape()[0]), level.lanes, [&](Value x) {
@@ -115,7 +117,10 @@ void CpuEmitter::materializeInto(Value t, Value memory, const Tree &tree) {
 LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
   Value root = op.getTile();
   TileType type = typeOf(root), result = op.getResult().getType();
-  if (hasFeatureLanes(result) && type.rank() == 2)
+  if (panels == 0 && type.rank() == 2 &&
+      result.getAxes() != type.getAxes().drop_front())
+    return emitRowReduce(op);
+  if (hasRowLanes(result) && type.rank() == 2)
     return emitFeatureReduce(op), success();
   if (type.rank() != 2 || !hasLanes(type) || result.rank() != 1 ||
       !hasLanes(result))
@@ -215,7 +220,8 @@ void CpuEmitter::emitSqNorm(tile::SqNormOp op) {
   Value result = allocate(op.getResult().getType());
   const TileForm form = forms[op.getTile()];
   int64_t depth = type.getShape()[1];
-  forms[op.getResult()] = {TileForm::Buffer, result, {}, {}, form.rows};
+  forms[op.getResult()] = {TileForm::Buffer, result,        {}, {},
+                           form.rows,        form.queryRows};
   if (hasLanes(type)) {
     forPanels([&](Value panel) {
       Values sums =

@@ -192,13 +192,16 @@ LogicalResult CpuEmitter::emitKeyRows(tile::RowsOp op) {
       TileType made = typeOf(result);
       int64_t n = made.rank() == 2 ? made.getShape()[1] : 1;
       strides.push_back(made.rank() == 2 ? llvm::alignTo(n, level.lanes) : 1);
-      targets.push_back(reserve({made.getShape()[0] * strides.back()}));
+      // The last vector of rows may reach past the tile.
+      int64_t rows = llvm::alignTo(made.getShape()[0], level.lanes);
+      targets.push_back(reserve({rows * strides.back()}));
       // Rows that are no features are read as those in the caller's memory.
       forms[result] = {made.has('d') ? TileForm::View : TileForm::Buffer,
                        targets.back(),
                        made.has('d') ? index(strides.back()) : Value(),
                        {},
-                       view.rows};
+                       view.rows,
+                       view.queryRows};
     }
   }
   LogicalResult result = success();
@@ -217,7 +220,7 @@ LogicalResult CpuEmitter::emitKeyRows(tile::RowsOp op) {
 }
 
 LogicalResult CpuEmitter::emitRows(tile::RowsOp op) {
-  if (typeOf(op.getTile()).getAxes() == "kd" &&
+  if ((panels == 0 || typeOf(op.getTile()).getAxes() == "kd") &&
       forms[op.getTile()].kind == TileForm::View)
     return emitKeyRows(op);
   if (!hasLanes(typeOf(op.getTile())))

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/tile/RowMajor.h"
 #include "lowering/cpu/CpuEmitter.h"
 #include "lowering/cpu/CpuIntegers.h"
 
@@ -89,8 +90,10 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
     if (grids.size() != 1 || grid.getNumResults() != 0)
       return grid.emitOpError("is not the only grid of its stage");
     Location loc = stage.getLoc();
+    bool isRowMajor = grid->hasAttr(tile::kRowMajorAttrName);
     std::optional<int64_t> tileQ =
-        queriesInTile(grid, table.lanes * table.panelVectors);
+        isRowMajor ? table.tileQ()
+                   : queriesInTile(grid, table.lanes * table.panelVectors);
     const CpuLevel level = fitLevel(table, tileQ.value_or(table.tileQ()));
     int64_t panelLanes = level.lanes * level.panelVectors;
     if (!tileQ || *tileQ % panelLanes)
@@ -145,7 +148,8 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
           rest = arith::DivUIOp::create(b, loc, rest, extents[axis]);
       }
       CpuEmitter emitter(b, loc, level, {table.panelVectors, table.rowBlock},
-                         *tileQ / panelLanes, *integerBits, map, entry);
+                         isRowMajor ? 0 : *tileQ / panelLanes, *integerBits,
+                         map, entry);
       if (failed(emitter.emitBlock(*grid.getBody())))
         return failure();
       emitter.finish();

@@ -15,6 +15,7 @@
 #ifndef ATTN_LOWERING_LOOPS_QUADRATICEMITTER_H
 #define ATTN_LOWERING_LOOPS_QUADRATICEMITTER_H
 
+#include "dialect/attn/KeySplit.h"
 #include "lowering/loops/MaskIntervals.h"
 #include "lowering/loops/RegionTiles.h"
 
@@ -24,10 +25,17 @@ namespace attn {
 class QuadraticEmitter {
 public:
   QuadraticEmitter(QuadraticOp op)
-      : op(op), b(mlir::OpBuilder(op), op.getLoc()),
+      : op(op), b(mlir::OpBuilder(op), op.getLoc()), split(KeySplit::of(op)),
         tileQ(op.getSchedule()->getTileQ()),
         tileK(op.getSchedule()->getTileK()) {}
   mlir::LogicalResult lower();
+
+  /// The stages of few queries (QuadraticSplit.cpp): the mapped queries of a
+  /// group of heads become rows of one tile; each part of the keys is summed
+  /// for all of them; the sums of the parts are merged.
+  mlir::LogicalResult lowerGather();
+  mlir::LogicalResult lowerParts();
+  mlir::LogicalResult lowerMerge();
 
 private:
   static constexpr double kLog2e = 1.442695040888963407360;
@@ -39,7 +47,14 @@ private:
     return index[slot] < 0 ? mlir::Value() : state[index[slot]];
   }
 
-  mlir::LogicalResult loopOverKeys(State &state);
+  mlir::LogicalResult begin(int64_t queries);
+  mlir::scf::ForallOp enterGrid(llvm::ArrayRef<mlir::OpFoldResult> extents);
+  void enterSequence();
+  void enterPositions();
+  State initialState(mlir::Value sink);
+  llvm::FailureOr<mlir::Value> sinkOf();
+  mlir::LogicalResult loopOverKeys(mlir::Value lo, mlir::Value hi,
+                                   State &state);
   llvm::FailureOr<State> keyStep(mlir::Value j0, const State &state,
                                  Visibility visible);
   Visibility visibility(mlir::Value j0, mlir::Value j1);
@@ -58,9 +73,17 @@ private:
                      mlir::Value denominator, mlir::Value empty);
   mlir::Value absoluteWeights(const Weights &w);
 
+  // QuadraticSplit.cpp.
+  mlir::Value partLength();
+  mlir::Value sumRow(mlir::Value part);
+  mlir::Value stateRows(int64_t column, int64_t length);
+  State mergeParts(const State &first, mlir::Value parts, mlir::Value row);
+
   QuadraticOp op;
   TileBuilder b;
+  KeySplit split;
   int64_t tileQ, tileK, dimE = 0;
+  mlir::Value group; ///< query heads of a key/value head
   Coordinates at;
   mlir::Value q0, queries, positions, lastPosition, firstPosition, keyExtent,
       queryExtent;

@@ -19,15 +19,13 @@ using arith::CmpIPredicate;
 // The grid
 //===----------------------------------------------------------------------===//
 
-LogicalResult QuadraticEmitter::lower() {
-  auto queryMemory = cast<MemRefType>(op.getQuery().getType());
-  auto valueMemory = cast<MemRefType>(op.getValue().getType());
-  auto keyMemory = cast<MemRefType>(op.getKey().getType());
-  for (MemRefType memory : {queryMemory, keyMemory, valueMemory})
-    if (memory.isDynamicDim(3))
+LogicalResult QuadraticEmitter::begin(int64_t queries) {
+  tileQ = queries;
+  for (Value input : {op.getQuery(), op.getKey(), op.getValue()})
+    if (cast<MemRefType>(input.getType()).isDynamicDim(3))
       return op.emitOpError("is lowered once row lengths are known; specialise "
                             "the function first");
-  dimE = valueMemory.getDimSize(3);
+  dimE = cast<MemRefType>(op.getValue().getType()).getDimSize(3);
   perQuery = b.type("q", {tileQ});
   perQueryInt = b.type("q", {tileQ}, b.getIndexType());
   perQueryValue = b.type("qe", {tileQ, dimE});
@@ -36,60 +34,60 @@ LogicalResult QuadraticEmitter::lower() {
   auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
   gauge = yield.getValues().size() == 2;
   unitFactor = gauge && matchPattern(yield.getValues()[1], m_OneFloat());
-
-  // Work items: batches, key/value heads, heads of the group, tiles of queries.
-  Value batches = b.dim(op.getQuery(), 0), heads = b.dim(op.getQuery(), 1);
-  Value kvHeads = b.dim(op.getKey(), 1);
   queryExtent = b.dim(op.getQuery(), 2);
   keyExtent = b.dim(op.getKey(), 2);
   // No heads, no groups: keep the division defined.
-  Value group = b.make<arith::DivSIOp>(heads, b.max(kvHeads, b.index(1)));
-  Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
-  auto grid = b.make<scf::ForallOp>(
-      ArrayRef<OpFoldResult>{batches, kvHeads, group, tiles}, ValueRange{},
-      std::nullopt);
+  group = b.make<arith::DivSIOp>(b.dim(op.getQuery(), 1),
+                                 b.max(b.dim(op.getKey(), 1), b.index(1)));
+  return success();
+}
+
+/// Work items: batches, key/value heads and `extents`.
+scf::ForallOp QuadraticEmitter::enterGrid(ArrayRef<OpFoldResult> extents) {
+  SmallVector<OpFoldResult> all{b.dim(op.getQuery(), 0), b.dim(op.getKey(), 1)};
+  all.append(extents.begin(), extents.end());
+  auto grid = b.make<scf::ForallOp>(all, ValueRange{}, std::nullopt);
   b.setInsertionPointToStart(grid.getBody());
   at.batch = grid.getInductionVar(0);
   at.kvHead = grid.getInductionVar(1);
-  at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
-  q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
+  return grid;
+}
+
+/// The lengths of this item's sequence, and whether it is one to compute.
+void QuadraticEmitter::enterSequence() {
   at.nk = emitLength(b, op.getKeyLengths(), at.batch, keyExtent);
   at.nq = emitLength(b, op.getQueryLengths(), at.batch, queryExtent);
   enterChosen(b, *op.getSchedule(), op.getMask(), at);
+  enterQueries(b, split, at);
+}
 
+/// Where the queries of a tile of one head stand.
+void QuadraticEmitter::enterPositions() {
   firstPosition = b.add(q0, emitOffset(b, op, at));
   Value rowsHere = b.min(b.sub(queryExtent, q0), b.index(tileQ));
   lastPosition = b.sub(b.add(firstPosition, rowsHere), b.index(1));
   positions = b.iota(firstPosition, perQueryInt);
-  queries = b.make<tile::LoadOp>(
-      b.type("qd", {tileQ, queryMemory.getDimSize(3)}), op.getQuery(),
-      ValueRange{at.batch, at.head, q0}, at.nq);
+}
 
-  kappa.emplace(b, op.getKappa(), at, tileQ, tileK);
-  mask.emplace(b, op.getMask(), at, tileQ, tileK);
-  if (failed(kappa->enterQuery(queries, &op.getQueryMap(), positions)) ||
-      failed(mask->enterQuery({}, nullptr, positions)))
+FailureOr<Value> QuadraticEmitter::sinkOf() {
+  RegionTiles normalizer(b, op.getNormalizer(), at, tileQ, tileK);
+  if (failed(normalizer.enterQuery({}, nullptr, positions)))
     return failure();
+  Value sink = op.getTerm(NormalizerTerm::Sink);
+  return sink ? normalizer.uniform(sink) : Value();
+}
 
-  // What is carried, and from what it starts. A sink starts the gauge (S3).
+/// What is carried, and from what it starts. A sink (or null) starts the gauge
+/// (S3).
+QuadraticEmitter::State QuadraticEmitter::initialState(Value sink) {
   State state;
   auto carry = [&](Slot slot, bool wanted, auto start) {
     index[slot] = wanted ? static_cast<int>(state.size()) : -1;
     if (wanted)
       state.push_back(start());
   };
-  Value sink;
-  RegionTiles normalizer(b, op.getNormalizer(), at, tileQ, tileK);
-  if (failed(normalizer.enterQuery({}, nullptr, positions)))
-    return failure();
-  auto term = [&](NormalizerTerm t) -> Value {
-    Value v = op.getTerm(t);
-    return v ? normalizer.uniform(v) : Value();
-  };
-  sink = term(NormalizerTerm::Sink);
-  bool wantsO = op.wants(Result::O);
   bool wantsBest = op.wants(Result::Max) || op.wants(Result::Argmax);
-  carry(Acc, wantsO, [&] { return b.splat(0, perQueryValue); });
+  carry(Acc, op.wants(Result::O), [&] { return b.splat(0, perQueryValue); });
   carry(Mass, true, [&] { return b.splat(0, perQuery); });
   carry(GaugeMax, gauge, [&] {
     return sink ? b.splat(b.mul(sink, b.real(kLog2e)), perQuery)
@@ -99,8 +97,31 @@ LogicalResult QuadraticEmitter::lower() {
   carry(BestAt, op.wants(Result::Argmax),
         [&] { return b.splat(b.index(-1), perQueryInt); });
   carry(PLogP, op.wants(Result::Entropy), [&] { return b.splat(0, perQuery); });
+  return state;
+}
 
-  if (failed(loopOverKeys(state)) || failed(finish(state)))
+LogicalResult QuadraticEmitter::lower() {
+  if (failed(begin(tileQ)))
+    return failure();
+  Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
+  scf::ForallOp grid = enterGrid({group, tiles});
+  at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
+  q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
+  enterSequence();
+  enterPositions();
+  int64_t length = cast<MemRefType>(op.getQuery().getType()).getDimSize(3);
+  queries = b.make<tile::LoadOp>(b.type("qd", {tileQ, length}), op.getQuery(),
+                                 ValueRange{at.batch, at.head, q0}, at.nq);
+  kappa.emplace(b, op.getKappa(), at, tileQ, tileK);
+  mask.emplace(b, op.getMask(), at, tileQ, tileK);
+  if (failed(kappa->enterQuery(queries, &op.getQueryMap(), positions)) ||
+      failed(mask->enterQuery({}, nullptr, positions)))
+    return failure();
+  FailureOr<Value> sink = sinkOf();
+  if (failed(sink))
+    return failure();
+  State state = initialState(*sink);
+  if (failed(loopOverKeys(b.index(0), at.nk, state)) || failed(finish(state)))
     return failure();
   op.erase();
   return success();
@@ -117,7 +138,8 @@ Visibility QuadraticEmitter::visibility(Value j0, Value j1) {
       [&](Value v) { return mask->axes()(v) == Uniform; });
 }
 
-LogicalResult QuadraticEmitter::loopOverKeys(State &state) {
+LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
+                                             State &state) {
   bool failedInside = false;
   // A loop from `lo` to `hi`; under a mask its body runs where some pair of
   // [j, j + step) may be visible.
@@ -154,11 +176,11 @@ LogicalResult QuadraticEmitter::loopOverKeys(State &state) {
     return failed(next) ? inside : *next;
   };
   if (op.getMask().empty()) {
-    loop(b.index(0), at.nk, tileK, state, step);
+    loop(first, last, tileK, state, step);
     return failure(failedInside);
   }
   // Whole stretches that nobody sees are skipped at once.
-  loop(b.index(0), at.nk, 32 * tileK, state,
+  loop(first, last, 32 * tileK, state,
        [&](Value lo, Value hi, Visibility, const State &outer) {
          State carried(outer);
          loop(lo, hi, tileK, carried, step);
@@ -167,6 +189,15 @@ LogicalResult QuadraticEmitter::loopOverKeys(State &state) {
   return failure(failedInside);
 }
 
-LogicalResult attn::lowerQuadratic(QuadraticOp op) {
-  return QuadraticEmitter(op).lower();
+unsigned attn::quadraticStages(QuadraticOp op) {
+  return KeySplit::of(op).parts ? 3 : 1;
+}
+
+LogicalResult attn::lowerQuadratic(QuadraticOp op, unsigned stage) {
+  QuadraticEmitter emitter(op);
+  if (KeySplit::of(op).parts == 0)
+    return emitter.lower();
+  return stage == 0   ? emitter.lowerGather()
+         : stage == 1 ? emitter.lowerParts()
+                      : emitter.lowerMerge();
 }

@@ -12,8 +12,11 @@
 
 namespace attn {
 
-/// Replaces the op by loops over tiles; a diagnostic where it cannot.
-mlir::LogicalResult lowerQuadratic(QuadraticOp op);
+/// How many stages the operation takes, one after the other.
+unsigned quadraticStages(QuadraticOp op);
+/// Replaces the op by loops over tiles, those of one stage; a diagnostic where
+/// it cannot.
+mlir::LogicalResult lowerQuadratic(QuadraticOp op, unsigned stage);
 
 /// Replaces the op by a loop over tiles of rows. `reader` (may be null) says
 /// which sequences they are made for.

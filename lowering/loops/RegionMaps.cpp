@@ -26,7 +26,7 @@ bool RegionTiles::isLeaf(Value v, Axes level) {
   if (axes != level || (level == PairAxes && keyTiles.contains(v)))
     return true;
   Operation *op = v.getDefiningOp();
-  if (isa<IndexOp>(op) || readsRows(op))
+  if (!op || isa<IndexOp>(op) || readsRows(op))
     return true;
   auto load = dyn_cast<memref::LoadOp>(op);
   return load && level == KeyAxis && isReadAtKey(load.getIndices());

@@ -16,9 +16,12 @@ using namespace attn;
 RegionTiles::RegionTiles(TileBuilder &b, Region &region, const Coordinates &at,
                          int64_t tileQ, int64_t tileK)
     : b(b), region(region), at(at), tileQ(tileQ), tileK(tileK),
-      axesOf(region, {QueryAxis, KeyAxis}) {}
+      axesOf(region, {QueryAxis, KeyAxis, QueryAxis}) {}
 
 static bool isRow(Value v) { return isa<RowType>(v.getType()); }
+Value RegionTiles::headArgument() {
+  return at.heads ? Value(region.front().getArguments().back()) : Value();
+}
 bool RegionTiles::readsRows(Operation *op) {
   return isa<DotOp, SqDistOp, SqNormOp>(op);
 }
@@ -32,6 +35,8 @@ LogicalResult RegionTiles::enterQuery(Value rows, Region *queryMap,
   queryPositions = positions;
   if (region.empty())
     return success();
+  if (Value head = headArgument())
+    queryTiles[head] = at.heads;
   for (Operation &op : region.front()) {
     if (op.getNumResults() != 1 || axesOf(op.getResult(0)) != Uniform ||
         isRow(op.getResult(0)))
@@ -118,7 +123,10 @@ LogicalResult RegionTiles::makeRows(Axes side, Value rows, Region *sideMap,
         isRow(v) ? b.type(isQuery ? "qd" : "kd",
                           {extent, cast<RowType>(v.getType()).getLength()})
                  : b.type(isQuery ? "q" : "k", {extent}));
-  auto op = b.make<tile::RowsOp>(types, rows, ValueRange{positions});
+  SmallVector<Value> scalars{positions};
+  if (isQuery && at.heads)
+    scalars.push_back(at.heads);
+  auto op = b.make<tile::RowsOp>(types, rows, scalars);
   {
     OpBuilder::InsertionGuard guard(b);
     auto loaded = cast<tile::TileType>(rows.getType());
@@ -128,6 +136,9 @@ LogicalResult RegionTiles::makeRows(Axes side, Value rows, Region *sideMap,
          b.getIndexType()},
         {b.loc, b.loc});
     Value row = block->getArgument(0), position = block->getArgument(1);
+    Value head = at.head;
+    if (scalars.size() > 1)
+      head = block->addArgument(b.getIndexType(), b.loc);
     auto cloneInto = [&](Region &source, IRMapping &map, Axes levels) {
       for (Operation &nested : source.front().without_terminator()) {
         if (auto index = dyn_cast<IndexOp>(nested)) {
@@ -135,7 +146,7 @@ LogicalResult RegionTiles::makeRows(Axes side, Value rows, Region *sideMap,
             map.map(index.getResult(), position);
           else if (!map.contains(index.getResult()))
             map.map(index.getResult(),
-                    index.getPosition() == Position::Head     ? at.head
+                    index.getPosition() == Position::Head     ? head
                     : index.getPosition() == Position::KvHead ? at.kvHead
                     : index.getPosition() == Position::Batch  ? at.batch
                     : index.getPosition() == Position::Nq     ? at.nq
@@ -155,6 +166,8 @@ LogicalResult RegionTiles::makeRows(Axes side, Value rows, Region *sideMap,
     }
     IRMapping map;
     map.map(argument, row);
+    if (Value argument = headArgument(); argument && isQuery)
+      map.map(argument, head);
     cloneInto(region, map, side);
     SmallVector<Value> yields;
     for (Value v : wanted)
@@ -337,4 +350,39 @@ FailureOr<Value> RegionTiles::pairTile(Operation *op) {
       .make<tile::SqDistOp>(type, dot, qn, kn,
                             distanceAddend(cast<SqDistOp>(op)), rows, *keys)
       .getResult();
+}
+
+Value attn::emitRowMap(TileBuilder &b, Region &map, Value rows, Value positions,
+                       const Coordinates &at) {
+  if (map.empty())
+    return rows;
+  auto loaded = cast<tile::TileType>(rows.getType());
+  Value yielded = map.front().getTerminator()->getOperand(0);
+  tile::TileType type =
+      b.type(loaded.getAxes(), {loaded.getShape()[0],
+                                cast<RowType>(yielded.getType()).getLength()});
+  auto made =
+      b.make<tile::RowsOp>(TypeRange{type}, rows, ValueRange{positions});
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = b.createBlock(&made.getBody(), {},
+                               {map.getArgument(0).getType(), b.getIndexType()},
+                               {b.loc, b.loc});
+  IRMapping values;
+  values.map(map.getArgument(0), block->getArgument(0));
+  for (Operation &nested : map.front().without_terminator()) {
+    if (auto index = dyn_cast<IndexOp>(nested)) {
+      Position position = index.getPosition();
+      values.map(index.getResult(), position == Position::Head     ? at.head
+                                    : position == Position::KvHead ? at.kvHead
+                                    : position == Position::Batch  ? at.batch
+                                    : position == Position::Nq     ? at.nq
+                                    : position == Position::Nk
+                                        ? at.nk
+                                        : block->getArgument(1));
+      continue;
+    }
+    b.clone(nested, values);
+  }
+  b.make<tile::YieldOp>(ValueRange{values.lookupOrDefault(yielded)});
+  return made.getResult(0);
 }

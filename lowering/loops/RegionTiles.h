@@ -23,7 +23,14 @@ namespace attn {
 /// What `attn.index` stands for in a work item.
 struct Coordinates {
   mlir::Value batch, head, kvHead, nq, nk;
+  /// Where the queries of a tile are of several heads: a tile of their heads.
+  /// The last argument of each region stands for the head then.
+  mlir::Value heads;
 };
+
+/// The region `map` (empty: the identity) on every row of a tile.
+mlir::Value emitRowMap(TileBuilder &b, mlir::Region &map, mlir::Value rows,
+                       mlir::Value positions, const Coordinates &at);
 
 /// Tiles for the values of one region of attention.
 class RegionTiles {
@@ -59,6 +66,7 @@ public:
 
 private:
   static bool readsRows(mlir::Operation *op);
+  mlir::Value headArgument();
   bool isReadAtKey(mlir::ValueRange indices);
   // RegionMaps.cpp.
   bool isLeaf(mlir::Value v, Axes level);

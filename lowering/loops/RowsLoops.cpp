@@ -59,7 +59,7 @@ LogicalResult attn::lowerRows(RowsOp op, int64_t tileQ, QuadraticOp reader) {
   // Rows of values are read by both orders, those of keys by one.
   bool both = reader && reader.getValue() == op.getOutputs().front();
   if (reader && !both) {
-    Coordinates at{batch, head, kvHead, {}, nk};
+    Coordinates at{batch, head, kvHead, {}, nk, {}};
     at.nq = emitLength(b, reader.getQueryLengths(), batch,
                        b.dim(reader.getQuery(), 2));
     enterChosen(b, *reader.getSchedule(), reader.getMask(), at);

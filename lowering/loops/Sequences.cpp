@@ -89,3 +89,13 @@ void attn::enterChosen(TileBuilder &b, ScheduleAttr schedule, Region &mask,
       /*withElse=*/false);
   b.setInsertionPointToStart(chosen.thenBlock());
 }
+
+void attn::enterQueries(TileBuilder &b, const KeySplit &split,
+                        const Coordinates &at) {
+  if (split.fewQueries == 0)
+    return;
+  auto mine = split.parts ? CmpIPredicate::sle : CmpIPredicate::sgt;
+  auto chosen = b.make<scf::IfOp>(b.cmp(mine, at.nq, b.index(split.fewQueries)),
+                                  /*withElse=*/false);
+  b.setInsertionPointToStart(chosen.thenBlock());
+}

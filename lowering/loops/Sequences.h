@@ -8,6 +8,7 @@
 #ifndef ATTN_LOWERING_LOOPS_SEQUENCES_H
 #define ATTN_LOWERING_LOOPS_SEQUENCES_H
 
+#include "dialect/attn/KeySplit.h"
 #include "lowering/loops/RegionTiles.h"
 
 namespace attn {
@@ -33,6 +34,10 @@ mlir::Value emitOffset(TileBuilder &b, Op op, const Coordinates &at) {
 /// in runs.
 void enterChosen(TileBuilder &b, ScheduleAttr schedule, mlir::Region &mask,
                  const Coordinates &at);
+
+/// Where another operation is for few queries, or for many: moves the builder
+/// into a branch that is taken by the sequences that are this one's to compute.
+void enterQueries(TileBuilder &b, const KeySplit &split, const Coordinates &at);
 
 } // namespace attn
 

@@ -17,6 +17,7 @@
 #include "lowering/Passes.h"
 #include "lowering/Target.h"
 #include "lowering/analysis/Gauge.h"
+#include "lowering/schedule/SplitKeys.h"
 
 #include <numeric>
 
@@ -48,6 +49,16 @@ template <typename Op> LogicalResult splitKappa(Op op) {
   Value factor = split->factor ? split->factor : constant(1);
   yield.getValuesMutable().assign({exponent, factor});
   return success();
+}
+
+/// Queries in a tile: no more than there are. Nothing that a query sums depends
+/// on it.
+int64_t chooseTileQ(const CpuLevel &level, ModuleOp module) {
+  int64_t most = queriesOfSequences(module).second;
+  for (int64_t tileQ : {16, 32})
+    if (most <= tileQ && tileQ % level.lanes == 0)
+      return std::min(tileQ, level.tileQ());
+  return level.tileQ();
 }
 
 /// Keys in a tile. A product with V reads a few columns of many rows; rows
@@ -192,10 +203,12 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
           ScheduleAttr::get(op.getContext(), Order::Quadratic, 0, 0, 0, 0));
       auto [tileQ, tileK] =
           gpu ? chooseTiles(*gpu, quadratic, module)
-              : std::pair(level->tileQ(),
+              : std::pair(chooseTileQ(*level, module),
                           chooseTileK(*level, value.getDimSize(3)));
       quadratic.setScheduleAttr(withTiles(order, tileQ, tileK));
       op.erase();
+      if (!gpu)
+        splitKeys(quadratic);
     }
     SmallVector<LinearOp> linear;
     getOperation().walk([&](LinearOp op) { linear.push_back(op); });

@@ -8,6 +8,7 @@
 #include "Kernels.h"
 #include "Problem.h"
 #include "TypeOption.h"
+#include "dialect/attn/FewQueries.h"
 
 #include <fmt/format.h>
 
@@ -24,12 +25,16 @@ void attn::addSizeOptions(CLI::App &verb, SizeOptions &options) {
                   "NAME=NUMBER: a size variable; default: D")
       ->allow_extra_args(false);
   addTypeOption(verb, options.type);
+  verb.add_flag("--few-queries", options.fewQueries,
+                fmt::format("code for decoding too: sequences of at most {} "
+                            "queries have their keys split over work items",
+                            kFewQueries));
 }
 
 std::optional<StaticSizes> attn::staticSizes(const Signature &signature,
                                              const SizeOptions &options) {
   if (!options.D && !options.Dv && !options.shape && options.set.empty() &&
-      options.type == Type::f32)
+      options.type == Type::f32 && !options.fewQueries)
     return std::nullopt;
   if (options.shape && (options.D || options.Dv))
     throw UsageError("--shape has D and Dv already");
@@ -47,6 +52,7 @@ std::optional<StaticSizes> attn::staticSizes(const Signature &signature,
   rows.emplace(roles.key, shape.D);
   rows.emplace(roles.value, shape.Dv);
   StaticSizes sizes;
+  sizes.fewestQueries = options.fewQueries ? 0 : kFewQueries + 1;
   sizes.rows.assign(rows.begin(), rows.end());
   if (options.type != Type::f32)
     for (const auto &[name, length] : rows)

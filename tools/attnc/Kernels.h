@@ -15,6 +15,7 @@ namespace attn {
 
 /// `--D`, `--Dv`, `--shape` and `--set` as `compile` and `explain` take them.
 struct SizeOptions {
+  bool fewQueries = false;
   std::optional<int64_t> D, Dv;
   std::optional<std::string> shape;
   std::vector<std::string> set;

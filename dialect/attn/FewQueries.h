@@ -1,0 +1,21 @@
+//===- FewQueries.h - what counts as few queries ----------------*- C++ -*-===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ATTN_DIALECT_ATTN_FEWQUERIES_H
+#define ATTN_DIALECT_ATTN_FEWQUERIES_H
+
+#include <cstdint>
+
+namespace attn {
+
+/// Sequences of at most so many queries are few queries: tiles of queries would
+/// be nearly empty, and there is an operation for them that splits the keys.
+inline constexpr int64_t kFewQueries = 8;
+
+} // namespace attn
+
+#endif // ATTN_DIALECT_ATTN_FEWQUERIES_H

@@ -1,0 +1,298 @@
+//===- CpuRowContract.cpp - contractions of few rows ----------------------===//
+//
+// Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Rows of keys and of values pass by as they lie in memory, once for all
+// queries. A row of queries and a vector's worth of keys make as many vectors
+// of partial sums, which a tree of additions folds into one vector; rows of
+// values are added with a weight each. Both take one vector of memory a
+// multiply-add: what is left is the time that memory takes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lowering/cpu/CpuEmitter.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace attn;
+using tile::TileType;
+
+Value CpuEmitter::loadPart(Value memory, Value at, int64_t count) {
+  if (count >= level.lanes)
+    return loadVector(memory, at);
+  SmallVector<bool> flags(level.lanes, false);
+  std::fill_n(flags.begin(), count, true);
+  Value mask = make<arith::ConstantOp>(
+      DenseElementsAttr::get(vectorOf(b.getI1Type()), flags));
+  return make<vector::MaskedLoadOp>(vectorOf(b.getF32Type()), memory, at, mask,
+                                    dense(0));
+}
+
+/// The first two steps stay within quarters of 16 bytes, where they are
+/// cheapest; the others move quarters.
+Value CpuEmitter::foldRows(Values rows) {
+  int64_t n = level.lanes;
+  auto fold = [&](ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
+    Values next;
+    for (size_t t = 0; t < rows.size(); t += 2)
+      next.push_back(make<arith::AddFOp>(
+          make<vector::ShuffleOp>(rows[t], rows[t + 1], low),
+          make<vector::ShuffleOp>(rows[t], rows[t + 1], high)));
+    rows = next;
+  };
+  SmallVector<int64_t> low, high;
+  auto take = [&](std::initializer_list<int64_t> from, int64_t offset,
+                  SmallVector<int64_t> &into) {
+    for (int64_t l : from)
+      into.push_back(l + offset);
+  };
+  for (int64_t g = 0; g < n; g += 4) { // a0 b0 a1 b1, a2 b2 a3 b3
+    take({0, n, 1, n + 1}, g, low);
+    take({2, n + 2, 3, n + 3}, g, high);
+  }
+  fold(low, high);
+  low.clear();
+  high.clear();
+  for (int64_t g = 0; g < n; g += 4) { // ab0 cd0, ab1 cd1
+    take({0, 1, n, n + 1}, g, low);
+    take({2, 3, n + 2, n + 3}, g, high);
+  }
+  fold(low, high);
+  while (rows.size() > 1) { // even quarters of both, odd quarters of both
+    low.clear();
+    high.clear();
+    for (int64_t side = 0; side < 2; ++side)
+      for (int64_t g = 0; g < n; g += 8) {
+        take({0, 1, 2, 3}, side * n + g, low);
+        take({4, 5, 6, 7}, side * n + g, high);
+      }
+    fold(low, high);
+  }
+  return rows[0];
+}
+
+/// result(x, y) = sum_d a(x, d) b(y, d).
+void CpuEmitter::emitRowDots(tile::ContractOp op) {
+  TileType type = typeOf(op.getA()), result = op.getResult().getType();
+  if (forms[op.getA()].kind != TileForm::View)
+    materialize(op.getA());
+  const TileForm a = forms[op.getA()], k = forms[op.getB()];
+  Value target = allocate(result);
+  const TileForm made = {TileForm::Buffer, target, {}, {}, k.rows, a.queryRows};
+  Value aStride = strideOf(type, a), last = add(k.rows, -1);
+  int64_t lanes = level.lanes, depth = type.getShape()[1];
+  int64_t whole = depth / lanes * lanes;
+  constexpr int64_t inlined = 8; // vectors of a row without a loop
+  loop(index(0), k.rows, lanes, [&](Value y0) {
+    Values starts; // rows past the end repeat the last one
+    for (int64_t l = 0; l < lanes; ++l)
+      starts.push_back(mul(min(add(y0, l), last), k.stride));
+    loop(index(0), rowsOf(type, {}, a.queryRows), 1, [&](Value x) {
+      Value row = mul(x, aStride);
+      auto step = [&](Value d, int64_t count, ValueRange sums) {
+        Value left = loadPart(a.memory, add(row, d), count);
+        Values next;
+        for (int64_t l = 0; l < lanes; ++l)
+          next.push_back(
+              fma(loadPart(k.memory, add(starts[l], d), count), left, sums[l]));
+        return next;
+      };
+      Values sums(lanes, dense(0));
+      if (whole <= inlined * lanes)
+        for (int64_t d = 0; d < whole; d += lanes)
+          sums = step(index(d), lanes, sums);
+      else
+        sums = loop(
+            index(0), index(whole), lanes, sums,
+            [&](Value d, ValueRange carried) {
+              return step(d, lanes, carried);
+            },
+            level.unroll);
+      if (whole < depth)
+        sums = step(index(whole), depth - whole, sums);
+      storeVector(foldRows(sums), target, alongRow(result, made, {y0, 0, x}));
+    });
+  });
+  forms[op.getResult()] = made;
+}
+
+/// result(x, e) = acc(x, e) + sum_k a(x, k) b(k, e).
+void CpuEmitter::emitRowSums(tile::ContractOp op) {
+  TileType type = typeOf(op.getA()), rowType = typeOf(op.getB()),
+           result = op.getResult().getType();
+  Value memory = materialize(op.getA());
+  const TileForm a = forms[op.getA()], view = forms[op.getB()];
+  Tree accTree = treeOf(op.getAcc());
+  Value target;
+  for (Value leaf : accTree.leaves)
+    if (!target)
+      target = reusable(leaf, op.getResult(), accTree.ops);
+  if (!target)
+    target = allocate(result);
+  const TileForm made = {TileForm::Buffer, target, {}, {}, {}, a.queryRows};
+  int64_t lanes = level.lanes, width = result.getShape()[1];
+  Value stride = strideOf(type, a);
+  using Weigh = function_ref<Value(Value sum, Value row, Value x, Value k)>;
+  // Rows [x0, x0 + rows) and `vectors` vectors from e0 on, of which the last
+  // may be `tail` elements.
+  auto block = [&](Value x0, int64_t rows, Value e0, int64_t vectors,
+                   int64_t tail, Value limit, int64_t unroll, Weigh weigh) {
+    Values sums = loop(
+        index(0), limit, 1, Values(rows * vectors, dense(0)),
+        [&](Value k, ValueRange carried) {
+          Value row = add(mul(k, view.stride), e0);
+          Values values, next;
+          for (int64_t v = 0; v < vectors; ++v)
+            values.push_back(loadPart(view.memory, add(row, v * lanes),
+                                      v + 1 < vectors ? lanes : tail));
+          for (int64_t u = 0; u < rows; ++u) {
+            Value x = add(x0, u);
+            for (int64_t v = 0; v < vectors; ++v)
+              next.push_back(weigh(carried[u * vectors + v], values[v], x, k));
+          }
+          return next;
+        },
+        unroll);
+    // The sum of this tile joins what came before it at the end: rounding grows
+    // with the number of tiles, not of keys.
+    for (int64_t u = 0; u < rows; ++u)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Point p{e0, v, add(x0, u)};
+        laneAxis = result.getAxes().back();
+        Value sum =
+            make<arith::AddFOp>(at(op.getAcc(), p), sums[u * vectors + v]);
+        storeVector(sum, target, alongRow(result, made, p));
+      }
+  };
+  auto nest = [&](Value limit, int64_t unroll, Weigh weigh) {
+    auto rowsOfBlock = [&](Value x0, int64_t rows) {
+      int64_t most = featureBlock.first * featureBlock.second / rows;
+      most = std::min<int64_t>(most, rows == 1 ? 8 : featureBlock.first);
+      int64_t whole = width / lanes, each = std::min(most, whole);
+      int64_t inLoop = each ? whole / each * each : 0;
+      if (inLoop)
+        loop(index(0), index(inLoop * lanes), each * lanes, [&](Value e) {
+          block(x0, rows, e, each, lanes, limit, unroll, weigh);
+        });
+      if (whole > inLoop)
+        block(x0, rows, index(inLoop * lanes), whole - inLoop, lanes, limit,
+              unroll, weigh);
+      if (width % lanes)
+        block(x0, rows, index(whole * lanes), 1, width % lanes, limit, unroll,
+              weigh);
+    };
+    Value rows = rowsOf(type, {}, a.queryRows);
+    int64_t tall = featureBlock.second;
+    Value blocks = mul(make<arith::DivUIOp>(rows, index(tall)), index(tall));
+    loop(index(0), blocks, tall, [&](Value x) { rowsOfBlock(x, tall); });
+    loop(blocks, rows, 1, [&](Value x) { rowsOfBlock(x, 1); });
+  };
+  auto weightAt = [&](Value x, Value k) {
+    return broadcast(make<memref::LoadOp>(memory, add(mul(x, stride), k)));
+  };
+  auto plain = [&] {
+    auto weigh = [&](Value sum, Value row, Value x, Value k) {
+      return fma(row, weightAt(x, k), sum);
+    };
+    Value all = index(rowType.getShape()[0]);
+    ifThenElse(
+        make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows, all),
+        [&] { nest(all, level.unroll, weigh); },
+        [&] { nest(view.rows, /*unroll=*/1, weigh); });
+  };
+  if (!op.getEdge()) {
+    plain();
+  } else {
+    // S2: 0 * NaN would leak a masked row; seldom, so tested a tile at a time.
+    auto isBad = make<scf::IfOp>(TypeRange{b.getI1Type()},
+                                 scalars.lookupOrDefault(op.getEdge()),
+                                 /*withElse=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      auto flag = [&](bool v) -> Value {
+        return make<arith::ConstantOp>(b.getBoolAttr(v));
+      };
+      b.setInsertionPointToStart(isBad.thenBlock());
+      Value finite = isFinite(rowType, view);
+      make<scf::YieldOp>(ValueRange{make<arith::XOrIOp>(finite, flag(true))});
+      b.setInsertionPointToStart(isBad.elseBlock());
+      make<scf::YieldOp>(ValueRange{flag(false)});
+    }
+    ifThenElse(
+        isBad.getResult(0),
+        [&] {
+          // Which pairs count, as numbers: they are read one by one.
+          Tree keepTree = treeOf(op.getKeep());
+          keepTree.edge = Value();
+          Value flags = allocate(type);
+          laneAxis = type.getAxes().back();
+          loop(index(0), rowsOf(type, {}, a.queryRows), 1, [&](Value x) {
+            loop(index(0), index(paddedRow(type)), lanes, [&](Value k) {
+              Value keep = at(op.getKeep(), {k, 0, x});
+              storeVector(make<arith::SelectOp>(keep, dense(1), dense(0)),
+                          flags, add(mul(x, index(paddedRow(type))), k));
+            });
+          });
+          nest(view.rows, /*unroll=*/1,
+               [&](Value sum, Value row, Value x, Value k) -> Value {
+                 Value flag = make<memref::LoadOp>(
+                     flags, add(mul(x, index(paddedRow(type))), k));
+                 Value counts = make<arith::CmpFOp>(
+                     arith::CmpFPredicate::ONE, flag,
+                     make<arith::ConstantOp>(b.getF32FloatAttr(0)));
+                 return make<arith::SelectOp>(
+                     counts, fma(row, weightAt(x, k), sum), sum);
+               });
+        },
+        plain);
+  }
+  forms[op.getResult()] = made;
+}
+
+LogicalResult CpuEmitter::emitRowContract(tile::ContractOp op) {
+  TileType a = typeOf(op.getA()), k = typeOf(op.getB()),
+           result = op.getResult().getType();
+  bool isRank2 = a.rank() == 2 && k.rank() == 2 && result.rank() == 2;
+  bool isView = forms[op.getB()].kind == TileForm::View;
+  const TileForm &acc = forms[op.getAcc()];
+  bool fromZero =
+      acc.kind == TileForm::Splat && matchPattern(acc.scalar, m_AnyZeroFloat());
+  if (isRank2 && isView && a.getAxes()[0] == result.getAxes()[0]) {
+    if (a.getAxes()[1] == k.getAxes()[1] && fromZero && !op.getEdge())
+      return emitRowDots(op), success();
+    if (a.getAxes()[1] == k.getAxes()[0])
+      return emitRowSums(op), success();
+  }
+  return op.emitOpError("contracts something else than rows with rows in "
+                        "memory");
+}
+
+Value CpuEmitter::directDistance(tile::SqDistOp op, Value query, Value key) {
+  const TileForm &q = forms[op.getQuery()], &k = forms[op.getKey()];
+  TileType type = typeOf(op.getQuery());
+  int64_t lanes = level.lanes, depth = type.size('d');
+  int64_t whole = depth / lanes * lanes;
+  Value left = mul(query, strideOf(type, q)), right = mul(key, k.stride);
+  auto term = [&](Value d, int64_t count, Value sum) {
+    Value x = loadPart(q.memory, add(left, d), count);
+    Value y = loadPart(k.memory, add(right, d), count);
+    Value difference = make<arith::SubFOp>(x, y);
+    return fma(difference, difference, sum);
+  };
+  Value sum = dense(0);
+  if (whole)
+    sum = loop(index(0), index(whole), lanes, sum,
+               [&](Value d, ValueRange carried) -> Values {
+                 return {term(d, lanes, carried[0])};
+               })[0];
+  if (whole < depth)
+    sum = term(index(whole), depth - whole, sum);
+  auto fast = arith::FastMathFlagsAttr::get(b.getContext(),
+                                            arith::FastMathFlags::reassoc);
+  return make<vector::ReductionOp>(vector::CombiningKind::ADD, sum,
+                                   fast.getValue());
+}
