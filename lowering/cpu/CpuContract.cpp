@@ -153,7 +153,7 @@ Value CpuEmitter::isFinite(TileType type, const TileForm &view) {
 }
 
 LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
-  if (panels == 0)
+  if (panels == 0 && !op.getResult().getType().has('r'))
     return emitRowContract(op);
   Value lanes = op.getA(), broadcasts = op.getB();
   if (!hasLanes(typeOf(lanes)))

@@ -203,6 +203,8 @@ private:
   mlir::LogicalResult emitRowContract(tile::ContractOp op);
   void emitRowDots(tile::ContractOp op);
   void emitRowSums(tile::ContractOp op);
+  void emitRowProducts(tile::ContractOp op);
+  TileForm asView(mlir::Value tile);
   /// `count` elements from `at` on, and zeros up to a vector.
   mlir::Value loadPart(mlir::Value memory, mlir::Value at, int64_t count);
   /// A vector of the sums of as many vectors.

@@ -22,6 +22,7 @@ using tile::TileType;
 void CpuEmitter::emitFeatureReduce(tile::ReduceOp op) {
   TileType type = typeOf(op.getTile()), result = op.getResult().getType();
   materialize(op.getTile());
+  laneAxis = 'r';
   const TileForm form = forms[op.getTile()];
   Tree tree = treeOf(op.getInit());
   Value target;
@@ -80,6 +81,7 @@ LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
   AheadPlan plan = planAhead(op);
   int64_t width = std::min(featureBlock.first * level.lanes, result.size('r'));
   plan.outerCount = llvm::divideCeil(result.size('r'), width);
+  laneAxis = 'r';
   auto nest = [&](Value rows, int64_t unroll) {
     forRowVectors(result.size('r'), [&](Value r, int64_t vectors) {
       plan.outer = make<arith::DivUIOp>(r, index(width));

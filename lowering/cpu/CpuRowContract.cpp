@@ -80,9 +80,11 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   TileType type = typeOf(op.getA()), result = op.getResult().getType();
   if (forms[op.getA()].kind != TileForm::View)
     materialize(op.getA());
-  const TileForm a = forms[op.getA()], k = forms[op.getB()];
+  const TileForm a = forms[op.getA()], k = asView(op.getB());
   Value target = allocate(result);
-  const TileForm made = {TileForm::Buffer, target, {}, {}, k.rows, a.queryRows};
+  const TileForm made = {
+      TileForm::Buffer, target, {}, {}, result.has('k') ? k.rows : Value(),
+      a.queryRows};
   Value aStride = strideOf(type, a), last = add(k.rows, -1);
   int64_t lanes = level.lanes, depth = type.getShape()[1];
   int64_t whole = depth / lanes * lanes;
@@ -125,7 +127,7 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
   TileType type = typeOf(op.getA()), rowType = typeOf(op.getB()),
            result = op.getResult().getType();
   Value memory = materialize(op.getA());
-  const TileForm a = forms[op.getA()], view = forms[op.getB()];
+  const TileForm a = forms[op.getA()], view = asView(op.getB());
   Tree accTree = treeOf(op.getAcc());
   Value target;
   for (Value leaf : accTree.leaves)
@@ -253,22 +255,59 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
   forms[op.getResult()] = made;
 }
 
+/// result(x) = acc(x) + sum_r a(x, r) b(r).
+void CpuEmitter::emitRowProducts(tile::ContractOp op) {
+  TileType type = typeOf(op.getA()), result = op.getResult().getType();
+  Value memory = materialize(op.getA()), initial = materialize(op.getAcc());
+  const TileForm a = forms[op.getA()], factors = asView(op.getB());
+  Value target = allocate(result), stride = strideOf(type, a);
+  loop(index(0), rowsOf(type, {}, a.queryRows), 1, [&](Value x) {
+    Value row = mul(x, stride);
+    Value sum = loop(index(0), index(type.getShape()[1]), level.lanes, dense(0),
+                     [&](Value r, ValueRange carried) -> Values {
+                       return {fma(loadVector(memory, add(row, r)),
+                                   loadVector(factors.memory, r), carried[0])};
+                     })[0];
+    auto fast = arith::FastMathFlagsAttr::get(b.getContext(),
+                                              arith::FastMathFlags::reassoc);
+    Value folded = make<vector::ReductionOp>(vector::CombiningKind::ADD, sum,
+                                             fast.getValue());
+    Value before = make<memref::LoadOp>(initial, x);
+    make<memref::StoreOp>(make<arith::AddFOp>(before, folded), target, x);
+  });
+  forms[op.getResult()] = {TileForm::Buffer, target, {}, {}, {}, a.queryRows};
+}
+
+/// The rows of a tile, wherever they lie.
+TileForm CpuEmitter::asView(Value tile) {
+  if (forms[tile].kind != TileForm::View)
+    materialize(tile);
+  TileType type = typeOf(tile);
+  TileForm view = forms[tile];
+  view.stride = strideOf(type, view);
+  if (!view.rows || !type.has('k'))
+    view.rows = index(type.getShape()[0]);
+  return view;
+}
+
 LogicalResult CpuEmitter::emitRowContract(tile::ContractOp op) {
   TileType a = typeOf(op.getA()), k = typeOf(op.getB()),
            result = op.getResult().getType();
   bool isRank2 = a.rank() == 2 && k.rank() == 2 && result.rank() == 2;
-  bool isView = forms[op.getB()].kind == TileForm::View;
   const TileForm &acc = forms[op.getAcc()];
   bool fromZero =
       acc.kind == TileForm::Splat && matchPattern(acc.scalar, m_AnyZeroFloat());
-  if (isRank2 && isView && a.getAxes()[0] == result.getAxes()[0]) {
+  if (isRank2 && a.getAxes()[0] == result.getAxes()[0]) {
     if (a.getAxes()[1] == k.getAxes()[1] && fromZero && !op.getEdge())
       return emitRowDots(op), success();
     if (a.getAxes()[1] == k.getAxes()[0])
       return emitRowSums(op), success();
   }
-  return op.emitOpError("contracts something else than rows with rows in "
-                        "memory");
+  // Features are whole vectors.
+  if (a.rank() == 2 && k.getAxes() == "r" && a.getAxes()[1] == 'r' &&
+      a.getAxes()[0] == result.getAxes()[0] && !op.getEdge())
+    return emitRowProducts(op), success();
+  return op.emitOpError("contracts something else than rows with rows");
 }
 
 Value CpuEmitter::directDistance(tile::SqDistOp op, Value query, Value key) {

@@ -47,6 +47,11 @@ private:
   using Base = mlir::Value;
 
   void enterGrid(mlir::ValueRange extents, bool perQueryHead);
+  /// Of two operations of the recurrent order, the sequences that this one
+  /// computes: by how many tokens they have in the call.
+  void enterTokens();
+  /// Whether queries come one by one: lanes are coordinates of rows then.
+  bool isTokenByToken() const { return tileQ == 1; }
   State zeroState();
   /// The caller's state, and how many tokens are in it.
   State loadState();

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/loops/LinearLoops.h"
+#include "dialect/attn/KeySplit.h"
+#include "dialect/tile/RowMajor.h"
 #include "lowering/loops/LinearEmitter.h"
 #include "lowering/loops/RowResults.h"
 #include "lowering/loops/Sequences.h"
@@ -36,6 +38,8 @@ void LinearEmitter::enterGrid(ValueRange extents, bool perQueryHead) {
     grid.push_back(group);
   grid.append(extents.begin(), extents.end());
   auto forall = b.make<scf::ForallOp>(grid, ValueRange{}, std::nullopt);
+  if (isTokenByToken())
+    forall->setAttr(tile::kRowMajorAttrName, b.getUnitAttr());
   b.setInsertionPointToStart(forall.getBody());
   auto variables = forall.getInductionVars();
   at.batch = variables[0];
@@ -52,6 +56,16 @@ void LinearEmitter::enterGrid(ValueRange extents, bool perQueryHead) {
               ? queryExtent
               : emitLength(b, op.getQueryLengths(), at.batch, queryExtent);
   enterChosen(b, *op.getSchedule(), op.getMask(), at);
+}
+
+void LinearEmitter::enterTokens() {
+  int64_t few = KeySplit::of(op).fewQueries;
+  if (few == 0)
+    return;
+  auto mine = isTokenByToken() ? CmpIPredicate::sle : CmpIPredicate::sgt;
+  auto chosen = b.make<scf::IfOp>(b.cmp(mine, at.nk, b.index(few)),
+                                  /*withElse=*/false);
+  b.setInsertionPointToStart(chosen.thenBlock());
 }
 
 //===----------------------------------------------------------------------===//

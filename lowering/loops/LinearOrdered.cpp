@@ -24,6 +24,7 @@ LogicalResult LinearEmitter::lowerOrdered() {
   // A state of the caller's is written by one item, whatever heads read it.
   bool recurrent = op.isRecurrent();
   enterGrid({}, /*perQueryHead=*/!recurrent || statePerHead);
+  enterTokens();
   if (recurrent)
     tokens = loadTokens();
   // The tokens of a call that goes on are its queries.

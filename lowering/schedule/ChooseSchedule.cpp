@@ -229,6 +229,8 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
       op.setScheduleAttr(
           withTiles(*op.getSchedule(), tileQ,
                     featureRows(kLinearTileK, rank, level->lanes)));
+      if (op.isRecurrent())
+        splitTokens(op);
     }
   }
 };

@@ -140,3 +140,19 @@ void attn::splitKeys(QuadraticOp op) {
       op.getContext(), schedule.getOrder(), kTileRows, chooseTileK(op),
       schedule.getPairCost(), schedule.getRowCost()));
 }
+
+void attn::splitTokens(LinearOp op) {
+  auto [fewest, most] = queriesOfSequences(op->getParentOfType<ModuleOp>());
+  if (fewest > kFewQueries)
+    return;
+  LinearOp few = op;
+  if (most > kFewQueries) {
+    KeySplit{0, kFewQueries}.writeOn(op);
+    OpBuilder b(op);
+    b.setInsertionPointAfter(op);
+    few = cast<LinearOp>(b.clone(*op));
+  }
+  ScheduleAttr schedule = *op.getSchedule();
+  few.setScheduleAttr(ScheduleAttr::get(op.getContext(), schedule.getOrder(),
+                                        /*tile_q=*/1, /*tile_k=*/1, 0, 0));
+}
