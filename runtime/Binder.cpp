@@ -330,6 +330,8 @@ Binding InputBinder::bind() {
         binding.sizes.mostQueries = most;
     if (!areGiven && binding.queries > kFewQueries)
       binding.sizes.fewestQueries = kFewQueries + 1;
+    if (rules.recurrent && binding.queries <= 1)
+      binding.sizes.mostQueries = 1;
   }
   return std::move(binding);
 }

@@ -61,6 +61,8 @@ struct BindRules {
   bool reference = false;
   /// GPUs take f16 and bf16 rows too, and give o their type.
   bool gpu = false;
+  /// Calls go on from a state; those of one token have code of their own.
+  bool recurrent = false;
 };
 
 /// Checks and normalises inputs, parameters, lengths and offset.

@@ -68,6 +68,7 @@ Kernel::Impl::Impl(std::shared_ptr<Compilation> compilation,
       level(std::make_unique<const CpuLevel>(chooseLevel(options))) {
   rules.reference = options.target == "reference";
   rules.gpu = isGpuTarget(options.target);
+  rules.recurrent = isRecurrent();
   this->compilation->setOrder(options.schedule);
 }
 

@@ -24,6 +24,10 @@ inline constexpr llvm::StringLiteral kQueriesAttrName = "attn.queries";
 inline constexpr llvm::StringLiteral kKeyPartsAttrName = "attn.key_parts";
 inline constexpr llvm::StringLiteral kFewQueriesAttrName = "attn.few_queries";
 
+/// Stands on an operation of the recurrent order whose sequences have at most
+/// one token a call: there is no loop that carries their state.
+inline constexpr llvm::StringLiteral kOneTokenAttrName = "attn.one_token";
+
 struct KeySplit {
   /// The keys of a sequence are split over at most so many work items, and the
   /// queries of a group of heads are rows of one tile; 0: a work item sees all

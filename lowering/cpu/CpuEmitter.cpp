@@ -243,7 +243,7 @@ LogicalResult CpuEmitter::emit(Operation &op) {
   if (auto store = dyn_cast<tile::StoreOp>(op))
     return finished(emitStore(store));
   if (auto contract = dyn_cast<tile::ContractOp>(op))
-    return finished(emitContract(contract));
+    return onlyStore(contract) ? success() : finished(emitContract(contract));
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return finished(emitReduce(reduce));
   if (auto norm = dyn_cast<tile::SqNormOp>(op))

@@ -194,7 +194,7 @@ private:
   void forRowVectors(int64_t elements,
                      llvm::function_ref<void(mlir::Value, int64_t)> body);
   void materializeRows(mlir::Value tile, mlir::Value memory, const Tree &tree);
-  void storeRowMajor(tile::StoreOp op);
+  mlir::LogicalResult storeRowMajor(tile::StoreOp op);
   void copyRowMajor(tile::TileType type, mlir::Value from, mlir::Value to);
   /// Folds the last axis.
   mlir::LogicalResult emitRowReduce(tile::ReduceOp op);
@@ -215,7 +215,11 @@ private:
 
   // CpuFeatures.cpp: features of keys, and of queries.
   void emitFeatureReduce(tile::ReduceOp op);
-  mlir::LogicalResult emitFeatureContract(tile::ContractOp op);
+  mlir::LogicalResult emitFeatureContract(tile::ContractOp op,
+                                          TileForm target = {});
+  /// The store that is all that becomes of a sum of features, or null: they are
+  /// summed where they are to be.
+  tile::StoreOp onlyStore(tile::ContractOp op);
   mlir::LogicalResult emitMassContract(tile::ContractOp op);
 
   // CpuMemory.cpp.

@@ -52,8 +52,26 @@ void CpuEmitter::emitFeatureReduce(tile::ReduceOp op) {
   forms[op.getResult()] = {TileForm::Buffer, target, {}, {}, {}};
 }
 
+tile::StoreOp CpuEmitter::onlyStore(tile::ContractOp op) {
+  TileType type = op.getResult().getType();
+  if (!op->hasOneUse() || type.rank() != 2 || !hasRowLanes(type) ||
+      type.getAxes()[1] != 'r')
+    return {};
+  auto store = dyn_cast<tile::StoreOp>(*op->user_begin());
+  llvm::APInt first, limit;
+  bool isWhole =
+      store && store->getBlock() == op->getBlock() &&
+      matchPattern(store.getIndices().back(), m_ConstantInt(&first)) &&
+      matchPattern(store.getLimit(), m_ConstantInt(&limit)) &&
+      limit.getSExtValue() - first.getSExtValue() == type.getShape()[0];
+  return isWhole ? store : tile::StoreOp();
+}
+
 /// acc(x, r) + sum_k features(k, r) scalars(k, x).
-LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
+/// Each number of `into` is written after the sum that it begins from was read,
+/// so that both may be the same memory.
+LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op,
+                                              TileForm into) {
   Value lanes = op.getA(), broadcasts = op.getB();
   if (!hasRowLanes(typeOf(lanes)))
     std::swap(lanes, broadcasts);
@@ -68,7 +86,7 @@ LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
   Value memory = materialize(lanes);
   const TileForm form = {TileForm::Buffer, memory, {}, {}, {}};
   Tree tree = treeOf(op.getAcc());
-  Value target;
+  Value target = into.memory;
   for (Value leaf : tree.leaves)
     if (!target)
       target = reusable(leaf, op.getResult(), tree.ops);
@@ -77,7 +95,7 @@ LogicalResult CpuEmitter::emitFeatureContract(tile::ContractOp op) {
   const TileForm acc = forms[op.getAcc()];
   bool fromZero =
       acc.kind == TileForm::Splat && matchPattern(acc.scalar, m_AnyZeroFloat());
-  const TileForm targetForm = {TileForm::Buffer, target, {}, {}, {}};
+  const TileForm targetForm = {TileForm::Buffer, target, into.stride, {}, {}};
   AheadPlan plan = planAhead(op);
   int64_t width = std::min(featureBlock.first * level.lanes, result.size('r'));
   plan.outerCount = llvm::divideCeil(result.size('r'), width);

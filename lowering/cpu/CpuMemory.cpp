@@ -191,7 +191,7 @@ void CpuEmitter::transposeRows(
 LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
   TileType type = typeOf(op.getTile());
   if (hasRowLanes(type) && (type.rank() == 2 || type.has('r')))
-    return storeRowMajor(op), success();
+    return storeRowMajor(op);
   if (!hasLanes(type) && panels > 0)
     return op.emitOpError("stores something else than rows of queries");
   Value memory = scalars.lookupOrDefault(op.getMemory());

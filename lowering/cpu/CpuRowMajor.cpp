@@ -103,13 +103,18 @@ void CpuEmitter::copyRowMajor(TileType type, Value from, Value to) {
   });
 }
 
-void CpuEmitter::storeRowMajor(tile::StoreOp op) {
+LogicalResult CpuEmitter::storeRowMajor(tile::StoreOp op) {
   TileType type = typeOf(op.getTile());
   Values indices;
   for (Value i : op.getIndices())
     indices.push_back(scalars.lookupOrDefault(i));
   auto [flat, stride] =
       flatten(scalars.lookupOrDefault(op.getMemory()), indices, 0);
+  if (auto sum = op.getTile().getDefiningOp<tile::ContractOp>();
+      sum && !done.contains(sum)) { // it has waited for where to go
+    done.insert(sum);
+    return emitFeatureContract(sum, {TileForm::View, flat, stride, {}, {}});
+  }
   TileForm form = forms[op.getTile()];
   if (form.kind != TileForm::View)
     form = {TileForm::Buffer, materialize(op.getTile()), {}, {}, {}};
@@ -132,10 +137,11 @@ void CpuEmitter::storeRowMajor(tile::StoreOp op) {
           ValueRange{add(to, r)});
   };
   if (type.rank() == 1)
-    return row({});
+    return row({}), success();
   Value rows = make<arith::SubIOp>(scalars.lookupOrDefault(op.getLimit()),
                                    indices.back());
   loop(index(0), min(rows, index(type.getShape()[0])), 1, row);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

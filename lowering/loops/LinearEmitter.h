@@ -66,6 +66,11 @@ private:
   /// what the old sums are multiplied with.
   State absorb(mlir::Value features, mlir::Value values, State state,
                mlir::Value scale);
+  llvm::FailureOr<State> emitTile(mlir::Value q0, mlir::Value offset,
+                                  State state, Documents &documents);
+  mlir::Value clamped(mlir::Value j) {
+    return b.min(b.max(j, b.index(0)), at.nk);
+  }
   mlir::LogicalResult emitQueries(mlir::Value q0, mlir::Value first, Base base,
                                   const TileOfKeys &keys, const State &state,
                                   Documents &documents, mlir::ValueRange ids);

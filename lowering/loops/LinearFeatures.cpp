@@ -135,6 +135,15 @@ Value LinearEmitter::queryRows(Value q0, Value positions) {
   StringRef mapped = areFeaturesApart() ? "qd" : "qr";
   tile::TileType type = b.type(mapped, {tileQ, op.getMappedRow(0).getLength()});
   bool identity = op.getQueryMap().empty();
+  // One row is no work for lanes that are rows.
+  if (isTokenByToken() && !identity &&
+      memory.getDimSize(3) == type.getShape()[1]) {
+    Value row = b.make<tile::LoadOp>(type, op.getQuery(),
+                                     ValueRange{at.batch, at.head, q0}, at.nq);
+    if (Value made = elementwise(op.getQueryMap(), row, type))
+      return made;
+    row.getDefiningOp()->erase();
+  }
   Value rows = b.make<tile::LoadOp>(
       identity ? type : b.type("qd", {tileQ, memory.getDimSize(3)}),
       op.getQuery(), ValueRange{at.batch, at.head, q0}, at.nq);

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/attn/KeySplit.h"
 #include "lowering/loops/LinearEmitter.h"
 #include "lowering/loops/RowResults.h"
 #include "lowering/loops/Sequences.h"
@@ -31,10 +32,6 @@ LogicalResult LinearEmitter::lowerOrdered() {
   Value offset = recurrent ? b.index(0) : emitOffset(b, op, at);
   if (failed(enterUniforms()))
     return failure();
-  auto clamped = [&](Value j) { return b.min(b.max(j, b.index(0)), at.nk); };
-  // What a decaying state is relative to: the next position, or the first
-  // behind the keys.
-  auto base = [&](Value j) { return positionOf(b.min(j, at.nk)); };
 
   // Keys that all queries see; of those, the document of the last.
   Documents documents(b, op.getMask(), at);
@@ -45,14 +42,47 @@ LogicalResult LinearEmitter::lowerOrdered() {
     Value seen = clamped(offset), start = b.index(0);
     if (documents.areThere())
       start = documents.begin(start, seen);
-    before = absorbRange(start, seen, zeroState(), base(offset));
+    before =
+        absorbRange(start, seen, zeroState(), positionOf(b.min(offset, at.nk)));
+  }
+  if (op->hasAttr(kOneTokenAttrName)) { // or none
+    auto some = b.make<scf::IfOp>(
+        b.cmp(CmpIPredicate::sgt, queryExtent, b.index(0)), /*withElse=*/true);
+    b.setInsertionPointToStart(some.elseBlock());
+    storeState(before);
+    b.setInsertionPointToStart(some.thenBlock());
+    FailureOr<State> after = emitTile(b.index(0), offset, before, documents);
+    if (failed(after))
+      return failure();
+    storeState(*after);
+    op.erase();
+    return success();
   }
   // Made before its body, so that what stands in it has parents.
   auto loop = b.make<scf::ForOp>(b.index(0), queryExtent, b.index(tileQ),
                                  toValues(before));
   b.setInsertionPointToStart(loop.getBody());
-  Value q0 = loop.getInductionVar();
-  State state = fromValues(loop.getRegionIterArgs());
+  FailureOr<State> after =
+      emitTile(loop.getInductionVar(), offset,
+               fromValues(loop.getRegionIterArgs()), documents);
+  if (failed(after))
+    return failure();
+  b.make<scf::YieldOp>(toValues(*after));
+  if (recurrent) {
+    b.setInsertionPointAfter(loop);
+    storeState(fromValues(loop.getResults()));
+  }
+  op.erase();
+  return success();
+}
+
+/// The results of the queries from row q0 on, in all heads of the item, and the
+/// state with their keys. What a decaying state is relative to: the next
+/// position, or the first behind the keys.
+FailureOr<LinearEmitter::State> LinearEmitter::emitTile(Value q0, Value offset,
+                                                        State state,
+                                                        Documents &documents) {
+  auto base = [&](Value j) { return positionOf(b.min(j, at.nk)); };
   Value first = b.add(q0, offset), past = b.add(first, b.index(tileQ));
   TileOfKeys keys;
   keys.begin = clamped(first);
@@ -104,14 +134,7 @@ LogicalResult LinearEmitter::lowerOrdered() {
     keys.features =
         scaledBy(keys.features, ratioTile(keyPositions, pastBase, false));
   }
-  b.make<scf::YieldOp>(
-      toValues(absorb(keys.features, keys.values, state, scale)));
-  if (recurrent) {
-    b.setInsertionPointAfter(loop);
-    storeState(fromValues(loop.getResults()));
-  }
-  op.erase();
-  return success();
+  return absorb(keys.features, keys.values, state, scale);
 }
 
 /// The results of a tile of queries of one head: of keys before the tile by

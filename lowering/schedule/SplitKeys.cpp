@@ -155,4 +155,6 @@ void attn::splitTokens(LinearOp op) {
   ScheduleAttr schedule = *op.getSchedule();
   few.setScheduleAttr(ScheduleAttr::get(op.getContext(), schedule.getOrder(),
                                         /*tile_q=*/1, /*tile_k=*/1, 0, 0));
+  if (most <= 1)
+    few->setAttr(kOneTokenAttrName, UnitAttr::get(op.getContext()));
 }
