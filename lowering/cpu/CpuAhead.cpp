@@ -90,3 +90,42 @@ void CpuEmitter::askAhead(const AheadPlan &plan, Value share, int64_t shares) {
     }
   }
 }
+
+llvm::SmallVector<CpuEmitter::Ahead>
+CpuEmitter::keysAhead(tile::ContractOp op) {
+  llvm::SmallVector<Ahead> all;
+  for (auto load : op->getBlock()->getOps<tile::LoadOp>()) {
+    TileType type = load.getResult().getType();
+    auto isKnown = [&](Value index) {
+      Operation *def = index.getDefiningOp();
+      return !def || def->getBlock() != op->getBlock() ||
+             def->isBeforeInBlock(op);
+    };
+    if (type.rank() != 2 || type.getAxes()[0] != 'k' ||
+        !llvm::all_of(load.getIndices(), isKnown))
+      continue;
+    Values indices;
+    for (Value i : load.getIndices())
+      indices.push_back(scalars.lookupOrDefault(i));
+    auto [flat, stride] =
+        flatten(scalars.lookupOrDefault(load.getMemory()), indices, 0);
+    int64_t bits = cast<MemRefType>(flat.getType()).getElementTypeBitWidth();
+    int64_t extent = type.getShape()[0];
+    all.push_back({flat, mul(stride, index(extent)), stride, extent,
+                   type.getShape()[1], 512 / bits, /*write=*/false});
+  }
+  return all;
+}
+
+void CpuEmitter::askForRows(const Ahead &ahead, Value first, int64_t count) {
+  for (int64_t row = 0; row < count; ++row) {
+    Value start = add(ahead.start, mul(add(first, row), ahead.stride));
+    for (int64_t from = 0; from < ahead.width; from += ahead.lineElements) {
+      // The last element, as above.
+      int64_t last = std::min(from + ahead.lineElements, ahead.width) - 1;
+      make<memref::PrefetchOp>(ahead.flat, ValueRange{add(start, last)},
+                               ahead.write, /*localityHint=*/2u,
+                               /*isDataCache=*/true);
+    }
+  }
+}

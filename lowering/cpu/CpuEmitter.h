@@ -152,6 +152,11 @@ private:
   };
   AheadPlan planAhead(tile::ContractOp op);
   void askAhead(const AheadPlan &plan, mlir::Value share, int64_t shares);
+  /// Rows of keys and values of the next tile, for a contraction that passes by
+  /// this tile's.
+  llvm::SmallVector<Ahead> keysAhead(tile::ContractOp op);
+  /// Asks the second-level cache for `count` rows from row `first` on.
+  void askForRows(const Ahead &ahead, mlir::Value first, int64_t count);
 
   /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel;
   /// initial is null where it is 0. In blocks of at most `rowBlock` rows, with

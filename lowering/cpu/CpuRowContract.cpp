@@ -89,7 +89,10 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   int64_t lanes = level.lanes, depth = type.getShape()[1];
   int64_t whole = depth / lanes * lanes;
   constexpr int64_t inlined = 8; // vectors of a row without a loop
+  llvm::SmallVector<Ahead> ahead = keysAhead(op);
   loop(index(0), k.rows, lanes, [&](Value y0) {
+    for (const Ahead &rows : ahead)
+      askForRows(rows, y0, lanes);
     Values starts; // rows past the end repeat the last one
     for (int64_t l = 0; l < lanes; ++l)
       starts.push_back(mul(min(add(y0, l), last), k.stride));
