@@ -114,6 +114,17 @@ CpuEmitter::keysAhead(tile::ContractOp op) {
     all.push_back({flat, mul(stride, index(extent)), stride, extent,
                    type.getShape()[1], 512 / bits, /*write=*/false});
   }
+  // A state that lies in memory: that of the next item follows it.
+  if (auto load = op.getB().getDefiningOp<tile::LoadOp>();
+      load && typeOf(load.getResult()).getAxes() == "er") {
+    TileType type = load.getResult().getType();
+    auto memory = cast<MemRefType>(load.getMemory().getType());
+    const TileForm &view = forms[load.getResult()];
+    if (!memory.isDynamicDim(2) && view.kind == TileForm::View)
+      all.push_back({view.memory, mul(view.stride, index(memory.getDimSize(2))),
+                     view.stride, type.getShape()[0], type.getShape()[1],
+                     /*lineElements=*/16, /*write=*/true});
+  }
   return all;
 }
 
