@@ -136,7 +136,9 @@ static int build(const CompileOptions &given) {
   return 0;
 }
 
-static int run(const CompileOptions &given) {
+static int run(CompileOptions given) {
+  // What goes on from a state is decoded.
+  given.sizes.fewQueries |= given.options.schedule == kRecurrent;
   if (given.target == "cuda") {
     CompileCudaOptions cuda = given.cuda;
     cuda.spec = given.spec;
