@@ -5,16 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BenchTables.h"
 #include "LevelOption.h"
 #include "Machine.h"
-#include "Meaning.h"
-#include "Problem.h"
-#include "Progress.h"
 #include "ScheduleOption.h"
 #include "TypeOption.h"
-#include "Visibility.h"
-#include "runtime/Compile.h"
-#include "runtime/Kernel.h"
 
 #include <fmt/format.h>
 
@@ -28,36 +23,14 @@ struct BenchOptions {
   std::vector<std::string> specs, set;
   std::string shape = "1,8,8,2048,2048,64,64", data = "normal";
   Type type = Type::f32;
-  std::string format = "text", specName;
+  std::string format = "text", specName, compare, only, clock = "wall";
   int64_t repeat = 0;
   double seconds = 2;
+  bool suite = false, profile = false;
+  std::optional<uint64_t> grid;
   Options options;
 };
-
-/// One spec with its arguments, results and times.
-struct Entry {
-  std::string name;
-  Kernel kernel;
-  Problem problem;
-  std::vector<Array> results;
-  Prepared prepared;
-  std::unique_ptr<Kernel::Impl> alone; ///< runs it on one thread
-  double flops = 0, workspace = 0, compile = 0;
-  std::vector<double> seconds, secondsAlone; ///< on all threads, and on one
-
-  explicit Entry(Kernel kernel)
-      : name(kernel.name()), kernel(std::move(kernel)) {}
-};
 } // namespace
-
-static double median(std::vector<double> values) {
-  if (values.empty())
-    return 0;
-  std::sort(values.begin(), values.end());
-  size_t half = values.size() / 2;
-  return values.size() % 2 ? values[half]
-                           : (values[half - 1] + values[half]) / 2;
-}
 
 static RowData dataOf(const std::string &name) {
   if (name == "normal")
@@ -76,70 +49,18 @@ static bool hasParameter(const Signature &signature, const std::string &name) {
                      });
 }
 
-/// Compiles a spec and makes its arguments.
-static Entry prepare(const BenchOptions &given, const std::string &spec,
-                     const ProblemShape &shape, Progress &progress) {
-  double begin = now();
-  Entry entry(Compiler(given.options).compileFile(spec, given.specName));
-  double parse = now() - begin;
-  Kernel::Impl &impl = entry.kernel.getImpl();
-  Recipe recipe;
-  recipe.shape = fitShape(shape, impl.signature);
-  recipe.data = dataOf(given.data);
-  recipe.type = given.type;
-  for (const auto &[name, value] : parseSettings(given.set))
-    if (hasParameter(impl.signature, name))
-      recipe.settings[name] = value;
-  recipe.plainParameters = true;
-  progress.show(fmt::format("bench {}: making inputs", entry.name));
-  entry.problem = makeProblem(impl.signature, recipe);
-  std::vector<Argument> arguments = entry.problem.arguments();
-
-  // The shape of a state follows from the code, which is then made here.
-  begin = now();
-  std::vector<std::vector<int64_t>> shapes = impl.shapesOf(arguments);
-  double shaping = now() - begin;
-  std::vector<Output> outputs;
-  for (size_t n = 0; n < shapes.size(); ++n) {
-    const std::string &name = impl.signature.results[n];
-    entry.results.emplace_back(name == "argmax" ? Type::i32
-                               : name == "o"    ? given.type
-                                                : Type::f32,
-                               shapes[n]);
-    outputs.push_back({name, entry.results.back().view()});
-  }
-  // A state is read and written where it is: the cost of a step of decoding.
-  for (const Output &output : outputs)
-    if (output.name == kState)
-      arguments.push_back({std::string(kState), output.tensor});
-  progress.show(fmt::format("bench {}: compiling", entry.name));
-  entry.prepared = impl.prepare(arguments, outputs);
-  Options single = given.options;
-  single.threads = 1;
-  entry.alone = std::make_unique<Kernel::Impl>(impl.compilation, single);
-  entry.compile = (parse + shaping) * 1e3 + entry.prepared.compileMilliseconds;
-
-  const ProblemShape &s = recipe.shape;
-  if (given.options.schedule == "linear" ||
-      given.options.schedule == kRecurrent) {
-    auto guard = impl.compilation->lock();
-    OrderPlan plan = planOf(*impl.compilation->schedule(
-        entry.prepared.binding.sizes, impl.getLevel()));
-    entry.flops = 2.0 * static_cast<double>(s.B * s.Hq) *
-                  static_cast<double>(s.Nq + s.Nk) *
-                  static_cast<double>(plan.linearRow);
-    return entry;
-  }
-  Visibility visibility(entry.kernel, arguments);
-  double pairs = visibility.count([&](double fraction) {
-    progress.show(fmt::format("bench {}: counting visible pairs, {:.0f}%",
-                              entry.name, 100 * fraction));
-  });
-  entry.flops = 2 * pairs * (s.D + s.Dv);
-  return entry;
+static BenchSetting settingOf(const BenchOptions &given) {
+  BenchSetting setting;
+  setting.options = given.options;
+  setting.shape = parseShape(given.shape);
+  setting.type = given.type;
+  setting.data = dataOf(given.data);
+  setting.settings = parseSettings(given.set);
+  return setting;
 }
 
-static void print(const BenchOptions &given, const Entry &entry, double peak) {
+static void print(const BenchOptions &given, const BenchEntry &entry,
+                  double peak) {
   double seconds = median(entry.seconds);
   double gflops = entry.flops / seconds * 1e-9;
   const ProblemShape &shape = entry.problem.shape;
@@ -160,6 +81,30 @@ static void print(const BenchOptions &given, const Entry &entry, double peak) {
              entry.workspace / (1 << 20), entry.compile);
 }
 
+/// The modes that print tables.
+static int runTables(const BenchOptions &given) {
+  TableOptions table;
+  table.json = given.format == "json";
+  table.seconds = given.seconds;
+  table.repeat = given.repeat;
+  table.compare = given.compare;
+  table.only = given.only;
+  table.oneThread = given.clock == "cpu";
+  table.options = given.options;
+  if (given.suite + given.grid.has_value() + given.profile > 1)
+    throw UsageError("--suite, --grid and --profile are tables of their own");
+  if (given.options.target != "cpu")
+    throw UsageError("--suite, --grid and --profile time the cpu target");
+  if (given.profile) {
+    if (given.specs.size() != 1)
+      throw UsageError("--profile looks into one SPEC");
+    return runProfile(table, given.specs[0], given.specName, settingOf(given));
+  }
+  if (!given.specs.empty())
+    throw UsageError("--suite and --grid bring their own specs");
+  return given.suite ? runSuite(table) : runGrid(table, *given.grid);
+}
+
 static int run(BenchOptions given) {
   ProblemShape shape = parseShape(given.shape);
   checkThreads(given.options.threads);
@@ -168,39 +113,46 @@ static int run(BenchOptions given) {
   if (given.format != "text" && given.format != "json")
     throw UsageError(
         fmt::format("--format {}: 'text' or 'json' is expected", given.format));
+  if (given.clock != "wall" && given.clock != "cpu")
+    throw UsageError(
+        fmt::format("--clock {}: 'wall' or 'cpu' is expected", given.clock));
   int threads = Threads(given.options.threads).count();
+  if (given.clock == "cpu" && threads > 1)
+    throw UsageError("--clock cpu times one thread");
+  if (given.clock == "cpu")
+    countOwnTime();
   given.options.threads = threads;
   bool reference = given.options.target == "reference";
+  if (given.suite || given.grid || given.profile)
+    return runTables(given);
+  if (given.specs.empty())
+    throw UsageError("SPEC is missing: which kernels are to be timed?");
 
   Progress progress;
-  std::vector<Entry> entries;
+  std::vector<BenchEntry> entries;
   entries.reserve(given.specs.size());
-  for (const std::string &spec : given.specs)
-    entries.push_back(prepare(given, spec, shape, progress));
+  for (const std::string &spec : given.specs) {
+    double begin = now();
+    Kernel kernel = Compiler(given.options).compileFile(spec, given.specName);
+    double parse = (now() - begin) * 1e3;
+    entries.push_back(
+        prepareEntry(std::move(kernel), parse, settingOf(given), progress));
+  }
   for (const auto &setting : parseSettings(given.set))
-    if (std::none_of(entries.begin(), entries.end(), [&](const Entry &entry) {
-          return hasParameter(entry.kernel.getImpl().signature, setting.first);
-        }))
+    if (std::none_of(entries.begin(), entries.end(),
+                     [&](const BenchEntry &entry) {
+                       return hasParameter(entry.kernel.getImpl().signature,
+                                           setting.first);
+                     }))
       throw UsageError(
           fmt::format("--set {}: no spec has such a parameter", setting.first));
 
-  auto execute = [](const Entry &entry, const Kernel::Impl &runner) {
-    double begin = now();
-    runner.run(entry.prepared);
-    return now() - begin;
-  };
-  // The first run of each is not counted: it touches the outputs, and tells how
-  // many repetitions there is time for. The second is watched for memory.
+  // The first run of each is not counted; it tells how many repetitions there
+  // is time for.
   double round = 0;
-  for (Entry &entry : entries) {
+  for (BenchEntry &entry : entries) {
     progress.show(fmt::format("bench {}: first run", entry.name));
-    for (Array &array : entry.results)
-      std::fill(array.bytes.begin(), array.bytes.end(), std::byte(1));
-    measurePeak(threads,
-                1e-3); // the threads' own memory exists from here on
-    int64_t before = resetPeakMemory();
-    round += execute(entry, entry.kernel.getImpl());
-    entry.workspace = std::max<int64_t>(peakMemory() - before, 0);
+    round += entry.warmUp();
   }
   bool gain = threads > 1 && !reference;
   int64_t repetitions = given.repeat;
@@ -210,19 +162,29 @@ static int run(BenchOptions given) {
             std::max(round * (gain ? threads + 1 : 1), 1e-6),
         5, 1000);
 
-  std::vector<double> peaks, peaksAlone;
+  std::vector<double> peaks, peaksAlone, others, updates;
+  int64_t stateBytes = 0;
+  for (const BenchEntry &entry : entries)
+    stateBytes = std::max(stateBytes, entry.stateBytes());
+  Array states(Type::f32, {stateBytes / 4});
   for (int64_t n = 0; n < repetitions; ++n) {
-    for (Entry &entry : entries) {
+    for (BenchEntry &entry : entries) {
       progress.show(
           fmt::format("bench {}: {} of {}", entry.name, n + 1, repetitions));
       peaks.push_back(measurePeak(threads));
-      entry.seconds.push_back(execute(entry, entry.kernel.getImpl()));
+      entry.seconds.push_back(entry.run());
+      if (stateBytes)
+        updates.push_back(measureUpdate(states.bytes.data(), stateBytes));
       if (gain) {
         peaksAlone.push_back(measurePeak(1));
-        entry.secondsAlone.push_back(execute(entry, *entry.alone));
+        entry.secondsAlone.push_back(entry.runAlone());
       }
     }
   }
+  // It starts anew for every turn, and repeats by itself.
+  for (int64_t n = 0;
+       !given.compare.empty() && n < std::min<int64_t>(repetitions, 3); ++n)
+    others.push_back(timeOther(given.compare, shape, given.type));
   progress.clear();
 
   double peak = median(peaks);
@@ -234,13 +196,26 @@ static int run(BenchOptions given) {
         machineName(), threads, threads > 1 ? "s" : "", peak,
         peakInstructions(), shape.toString(), given.data, repetitions, "spec",
         "ms", "GFLOP/s", "of peak", "MiB above", "compile ms");
-  for (const Entry &entry : entries)
+  for (const BenchEntry &entry : entries)
     print(given, entry, peak);
+  // In JSON the objects have fixed keys: other lines go beside them.
+  if (!others.empty())
+    for (const BenchEntry &entry : entries)
+      fmt::print(given.format == "json" ? stderr : stdout,
+                 "{}: {:.3f} ms, '{}' {:.3f} ms: {:.2f} times as long\n",
+                 entry.name, median(entry.seconds) * 1e3, given.compare,
+                 median(others), median(others) * 1e-3 / median(entry.seconds));
+  if (stateBytes)
+    for (const BenchEntry &entry : entries)
+      fmt::print(given.format == "json" ? stderr : stdout,
+                 "{}: {:.2f} of the time in which one thread reads and writes "
+                 "{:.1f} MiB of states\n",
+                 entry.name, median(entry.seconds) / median(updates),
+                 stateBytes / 1048576.0);
   if (gain) {
     double loop = peak / median(peaksAlone);
-    // In JSON the objects have fixed keys: this line goes beside them.
     FILE *stream = given.format == "json" ? stderr : stdout;
-    for (const Entry &entry : entries) {
+    for (const BenchEntry &entry : entries) {
       double speedup = median(entry.secondsAlone) / median(entry.seconds);
       fmt::print(stream,
                  "{}: {} threads gain {:.3f}, the bare FMA loop {:.3f}: {:.3f} "
@@ -257,8 +232,8 @@ void attn::addBench(CLI::App &app, Action &action) {
   auto given = std::make_shared<BenchOptions>();
   given->options.threads = 1;
   given->options.cache = "off"; // the time of compiling is one that it tells
-  verb->add_option("SPEC", given->specs, ".attn or .mlir files, timed in turns")
-      ->required();
+  verb->add_option("SPEC", given->specs,
+                   ".attn or .mlir files, timed in turns");
   verb->add_option("--shape", given->shape, "B,Hq,Hk,Nq,Nk,D,Dv")
       ->capture_default_str();
   addTypeOption(*verb, given->type);
@@ -288,6 +263,23 @@ void attn::addBench(CLI::App &app, Action &action) {
   addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
                    "the spec, where a file holds several");
+  verb->add_flag("--suite", given->suite,
+                 "the problems of the project's figures, with the shares that "
+                 "are hoped for");
+  verb->add_option("--grid", given->grid,
+                   "SEED: 40 problems drawn from it, and the worst of them");
+  verb->add_option("--clock", given->clock,
+                   "wall, or cpu: the time in which this process runs, for "
+                   "machines with other users")
+      ->capture_default_str();
+  verb->add_option("--only", given->only,
+                   "of --suite or --grid, the rows whose name has this in it");
+  verb->add_option("--compare", given->compare,
+                   "COMMAND: another program, run as `COMMAND "
+                   "B,Hq,Hk,Nq,Nk,D,Dv TYPE`, whose last number is its "
+                   "milliseconds");
+  verb->add_flag("--profile", given->profile,
+                 "where the time of one spec goes, by leaving parts out");
   verb->footer(
       "GFLOP/s counts 2 (D + Dv) operations for each visible pair, or, "
       "with --schedule=linear or recurrent,\n2 R (Dv + 1) for each row of q "
@@ -297,7 +289,14 @@ void attn::addBench(CLI::App &app, Action &action) {
       "repetitions on as many "
       "threads. Memory is the\npeak above inputs and outputs. Times "
       "are medians.\n\n"
+      "A table's share is that of the peak; or of the rate at which one thread "
+      "or more read the same\nkeys and values, measured in between; or a "
+      "ratio of times.\n\n"
       "Example:\n"
+      "  attnc bench --suite --seconds 1\n"
+      "  attnc bench --grid 7 --seconds 0.5 --format json\n"
+      "  attnc bench examples/yat.attn --profile\n"
+      "  attnc bench examples/softmax.attn --compare 'echo 1.5 #'\n"
       "  attnc bench examples/softmax.attn examples/yat.attn --shape "
       "1,8,8,2048,2048,64,64 "
       "\\\n      --threads 1 --data normal");

@@ -8,11 +8,12 @@
 #include "Machine.h"
 
 #include <atomic>
-#include <chrono>
 #include <fstream>
+#include <functional>
 #include <malloc.h>
 #include <string_view>
 #include <thread>
+#include <time.h>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -23,10 +24,15 @@
 
 using namespace attn;
 
+static clockid_t timer = CLOCK_MONOTONIC;
+
 double attn::now() {
-  using namespace std::chrono;
-  return duration<double>(steady_clock::now().time_since_epoch()).count();
+  timespec time;
+  clock_gettime(timer, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * time.tv_nsec;
 }
+
+void attn::countOwnTime() { timer = CLOCK_PROCESS_CPUTIME_ID; }
 
 //===----------------------------------------------------------------------===//
 // The peak
@@ -119,33 +125,53 @@ struct Level {
 };
 } // namespace
 
-static Level widest() {
+static Level widest(int64_t lanes = 0) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f"))
+  if (__builtin_cpu_supports("avx512f") && (lanes == 0 || lanes >= 16))
     return {chains512, 16, "AVX-512"};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      (lanes == 0 || lanes >= 8))
     return {chains256, 8, "AVX2"};
   return {chains128, 4, "SSE"};
 #elif defined(__aarch64__)
+  (void)lanes;
   return {chains128, 4, "NEON"};
 #else
+  (void)lanes;
   return {chains128, 1, "scalar"};
 #endif
 }
 
 std::string attn::peakInstructions() { return widest().name; }
 
-double attn::measurePeak(int threads, double seconds) {
-  Level level = widest();
-  constexpr int64_t block = 10000;
-  level.run(block); // wakes the wide units
-  // Every thread counts the blocks it finishes before the time is over.
+/// The sum of what each of the threads returns for its number, begun together.
+static double together(int threads, const std::function<double(int)> &work) {
   std::atomic<int> ready{0};
   std::vector<double> rates(threads);
-  auto work = [&](int me) {
+  auto start = [&](int me) {
     ready.fetch_add(1);
     while (ready.load() < threads)
       std::this_thread::yield();
+    rates[me] = work(me);
+  };
+  std::vector<std::thread> others;
+  for (int n = 1; n < threads; ++n)
+    others.emplace_back(start, n);
+  start(0);
+  for (std::thread &other : others)
+    other.join();
+  double sum = 0;
+  for (double rate : rates)
+    sum += rate;
+  return sum;
+}
+
+double attn::measurePeak(int threads, double seconds, int64_t lanes) {
+  Level level = widest(lanes);
+  constexpr int64_t block = 10000;
+  level.run(block); // wakes the wide units
+  // Every thread counts the blocks it finishes before the time is over.
+  return together(threads, [&](int) {
     int64_t blocks = 0;
     double begin = now(), end;
     do {
@@ -153,19 +179,94 @@ double attn::measurePeak(int threads, double seconds) {
       ++blocks;
       end = now();
     } while (end - begin < seconds);
-    rates[me] =
-        2.0 * kChains * level.lanes * block * blocks / (end - begin) * 1e-9;
-  };
-  std::vector<std::thread> others;
-  for (int n = 1; n < threads; ++n)
-    others.emplace_back(work, n);
-  work(0);
-  for (std::thread &other : others)
-    other.join();
-  double sum = 0;
-  for (double rate : rates)
-    sum += rate;
-  return sum;
+    return 2.0 * kChains * level.lanes * block * blocks / (end - begin) * 1e-9;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+// The assembly keeps the compiler from leaving loads out; eight lines at a time
+// keep the loop out of the way.
+#if defined(__x86_64__)
+
+__attribute__((target("avx512f"))) static void readLines512(const char *from,
+                                                            int64_t blocks) {
+  for (int64_t n = 0; n < blocks; ++n, from += 512) {
+#define READ512(k)                                                             \
+  {                                                                            \
+    __m512i line = _mm512_loadu_si512(from + 64 * k);                          \
+    asm volatile("" : : "v"(line));                                            \
+  }
+    READ512(0)
+    READ512(1) READ512(2) READ512(3) READ512(4) READ512(5) READ512(6) READ512(7)
+  }
+}
+
+#endif
+
+static void readLines(const char *from, int64_t blocks) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f"))
+    return readLines512(from, blocks);
+#endif
+  typedef float Quad __attribute__((vector_size(16), aligned(4)));
+  for (int64_t n = 0; n < 32 * blocks; ++n, from += 16) {
+    Quad quad = *reinterpret_cast<const Quad *>(from);
+#if defined(__x86_64__)
+    asm volatile("" : : "x"(quad));
+#else
+    asm volatile("" : : "m"(quad));
+#endif
+  }
+}
+
+double attn::measureRead(const void *memory, int64_t bytes, int threads,
+                         double seconds) {
+  constexpr int64_t block = 512;
+  int64_t blocks = bytes / block / threads; // of a thread
+  if (blocks == 0)
+    return 0;
+  return together(threads, [&](int me) {
+    const char *from = static_cast<const char *>(memory) + me * blocks * block;
+    int64_t passes = 0;
+    double begin = now(), end;
+    do {
+      readLines(from, blocks);
+      ++passes;
+      end = now();
+    } while (end - begin < seconds);
+    return 1e-9 * passes * blocks * block / (end - begin);
+  });
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static void updateLines512(char *at,
+                                                              int64_t lines) {
+  for (int64_t n = 0; n < lines; ++n, at += 64) {
+    __m512i line = _mm512_loadu_si512(at);
+    asm volatile("" : "+v"(line));
+    _mm512_storeu_si512(at, line);
+  }
+}
+#endif
+
+static void updateLines(char *at, int64_t lines) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f"))
+    return updateLines512(at, lines);
+#endif
+  for (int64_t n = 0; n < 8 * lines; ++n, at += 8) {
+    auto *word = reinterpret_cast<volatile int64_t *>(at);
+    *word = *word;
+  }
+}
+
+double attn::measureUpdate(void *memory, int64_t bytes) {
+  double begin = now();
+  updateLines(static_cast<char *>(memory), bytes / 64);
+  return now() - begin;
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,12 +20,24 @@ namespace attn {
 
 /// Seconds of a clock that only goes forward.
 double now();
+/// From here on that clock stands still while this process does not run. On a
+/// machine with other users, one thread is timed as if it were alone.
+void countOwnTime();
 
 /// GFLOP/s that `threads` threads reach together on chains of multiply-adds in
-/// registers, over about `seconds`. The vectors are the widest of this machine.
-double measurePeak(int threads, double seconds = 0.01);
+/// registers, over about `seconds`. The vectors have `lanes` numbers, or are
+/// the widest of this machine where it has no such.
+double measurePeak(int threads, double seconds = 0.01, int64_t lanes = 0);
 /// The instructions measurePeak() runs: "AVX-512", "AVX2", "SSE" or "scalar".
 std::string peakInstructions();
+
+/// GB/s at which `threads` threads together read memory from begin to end,
+/// again and again over about `seconds`, and at least once.
+double measureRead(const void *memory, int64_t bytes, int threads,
+                   double seconds = 0.01);
+
+/// Seconds in which one thread reads and writes memory from begin to end, once.
+double measureUpdate(void *memory, int64_t bytes);
 
 /// The processor's name.
 std::string machineName();
