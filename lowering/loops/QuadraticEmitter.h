@@ -27,7 +27,8 @@ public:
       : op(op), b(mlir::OpBuilder(op), op.getLoc()),
         tileQ(op.getSchedule()->getTileQ()),
         tileK(op.getSchedule()->getTileK()) {}
-  mlir::LogicalResult lower();
+  /// Stage 0 of one, or of two where keys are split: parts, and their merge.
+  mlir::LogicalResult lower(unsigned stage);
 
 private:
   static constexpr double kLog2e = 1.442695040888963407360;
@@ -39,7 +40,17 @@ private:
     return index[slot] < 0 ? mlir::Value() : state[index[slot]];
   }
 
-  mlir::LogicalResult loopOverKeys(State &state);
+  llvm::FailureOr<State> startState();
+  mlir::LogicalResult enterQueries();
+  mlir::LogicalResult loopOverKeys(mlir::Value first, mlir::Value end,
+                                   State &state);
+
+  // QuadraticSplit.cpp: keys in parts.
+  void enterSplit();
+  mlir::Value keyPartLength();
+  mlir::Value rowsOfPart();
+  void storePart(mlir::Value part, const State &state);
+  void mergeParts(State &state);
   llvm::FailureOr<State> keyStep(mlir::Value j0, const State &state,
                                  Visibility visible);
   Visibility visibility(mlir::Value j0, mlir::Value j1);

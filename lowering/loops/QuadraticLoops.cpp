@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/loops/QuadraticLoops.h"
+#include "lowering/SplitKeys.h"
 #include "lowering/loops/QuadraticEmitter.h"
 #include "lowering/loops/Sequences.h"
 
@@ -19,7 +20,8 @@ using arith::CmpIPredicate;
 // The grid
 //===----------------------------------------------------------------------===//
 
-LogicalResult QuadraticEmitter::lower() {
+LogicalResult QuadraticEmitter::lower(unsigned stage) {
+  bool isSplit = static_cast<bool>(op.getState()), isPart = isSplit && !stage;
   auto queryMemory = cast<MemRefType>(op.getQuery().getType());
   auto valueMemory = cast<MemRefType>(op.getValue().getType());
   auto keyMemory = cast<MemRefType>(op.getKey().getType());
@@ -37,7 +39,8 @@ LogicalResult QuadraticEmitter::lower() {
   gauge = yield.getValues().size() == 2;
   unitFactor = gauge && matchPattern(yield.getValues()[1], m_OneFloat());
 
-  // Work items: batches, key/value heads, heads of the group, tiles of queries.
+  // Work items: batches, key/value heads, heads of the group, tiles of queries;
+  // or parts of the keys, which one tile sees.
   Value batches = b.dim(op.getQuery(), 0), heads = b.dim(op.getQuery(), 1);
   Value kvHeads = b.dim(op.getKey(), 1);
   queryExtent = b.dim(op.getQuery(), 2);
@@ -45,33 +48,67 @@ LogicalResult QuadraticEmitter::lower() {
   // No heads, no groups: keep the division defined.
   Value group = b.make<arith::DivSIOp>(heads, b.max(kvHeads, b.index(1)));
   Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
+  Value last = isPart ? b.index(kKeyParts) : tiles;
   auto grid = b.make<scf::ForallOp>(
-      ArrayRef<OpFoldResult>{batches, kvHeads, group, tiles}, ValueRange{},
+      ArrayRef<OpFoldResult>{batches, kvHeads, group, last}, ValueRange{},
       std::nullopt);
   b.setInsertionPointToStart(grid.getBody());
   at.batch = grid.getInductionVar(0);
   at.kvHead = grid.getInductionVar(1);
   at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
-  q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
+  Value item = grid.getInductionVar(3);
+  q0 = isPart ? b.index(0) : b.mul(item, b.index(tileQ));
   at.nk = emitLength(b, op.getKeyLengths(), at.batch, keyExtent);
   at.nq = emitLength(b, op.getQueryLengths(), at.batch, queryExtent);
   enterChosen(b, *op.getSchedule(), op.getMask(), at);
+  enterSplit();
+  Value lo = b.index(0), hi = at.nk;
+  if (isPart) {
+    Value length = keyPartLength();
+    lo = b.mul(item, length);
+    auto used = b.make<scf::IfOp>(b.cmp(CmpIPredicate::slt, lo, at.nk),
+                                  /*withElse=*/false);
+    b.setInsertionPointToStart(used.thenBlock());
+    hi = b.min(b.add(lo, length), at.nk);
+  }
 
   firstPosition = b.add(q0, emitOffset(b, op, at));
   Value rowsHere = b.min(b.sub(queryExtent, q0), b.index(tileQ));
   lastPosition = b.sub(b.add(firstPosition, rowsHere), b.index(1));
   positions = b.iota(firstPosition, perQueryInt);
+  bool isMerge = isSplit && !isPart;
+  if (!isMerge && failed(enterQueries()))
+    return failure();
+  FailureOr<State> state = startState();
+  if (failed(state))
+    return failure();
+  if (isMerge)
+    mergeParts(*state);
+  else if (failed(loopOverKeys(lo, hi, *state)))
+    return failure();
+  if (isPart)
+    storePart(item, *state);
+  else if (failed(finish(*state)))
+    return failure();
+  op.erase();
+  return success();
+}
+
+LogicalResult QuadraticEmitter::enterQueries() {
+  auto queryMemory = cast<MemRefType>(op.getQuery().getType());
   queries = b.make<tile::LoadOp>(
       b.type("qd", {tileQ, queryMemory.getDimSize(3)}), op.getQuery(),
       ValueRange{at.batch, at.head, q0}, at.nq);
 
   kappa.emplace(b, op.getKappa(), at, tileQ, tileK);
   mask.emplace(b, op.getMask(), at, tileQ, tileK);
-  if (failed(kappa->enterQuery(queries, &op.getQueryMap(), positions)) ||
-      failed(mask->enterQuery({}, nullptr, positions)))
+  if (failed(kappa->enterQuery(queries, &op.getQueryMap(), positions)))
     return failure();
+  return mask->enterQuery({}, nullptr, positions);
+}
 
-  // What is carried, and from what it starts. A sink starts the gauge (S3).
+/// What is carried, and from what it starts. A sink starts the gauge (S3).
+FailureOr<QuadraticEmitter::State> QuadraticEmitter::startState() {
   State state;
   auto carry = [&](Slot slot, bool wanted, auto start) {
     index[slot] = wanted ? static_cast<int>(state.size()) : -1;
@@ -99,11 +136,7 @@ LogicalResult QuadraticEmitter::lower() {
   carry(BestAt, op.wants(Result::Argmax),
         [&] { return b.splat(b.index(-1), perQueryInt); });
   carry(PLogP, op.wants(Result::Entropy), [&] { return b.splat(0, perQuery); });
-
-  if (failed(loopOverKeys(state)) || failed(finish(state)))
-    return failure();
-  op.erase();
-  return success();
+  return state;
 }
 
 //===----------------------------------------------------------------------===//
@@ -117,7 +150,8 @@ Visibility QuadraticEmitter::visibility(Value j0, Value j1) {
       [&](Value v) { return mask->axes()(v) == Uniform; });
 }
 
-LogicalResult QuadraticEmitter::loopOverKeys(State &state) {
+LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value end,
+                                             State &state) {
   bool failedInside = false;
   // A loop from `lo` to `hi`; under a mask its body runs where some pair of
   // [j, j + step) may be visible.
@@ -154,11 +188,11 @@ LogicalResult QuadraticEmitter::loopOverKeys(State &state) {
     return failed(next) ? inside : *next;
   };
   if (op.getMask().empty()) {
-    loop(b.index(0), at.nk, tileK, state, step);
+    loop(first, end, tileK, state, step);
     return failure(failedInside);
   }
   // Whole stretches that nobody sees are skipped at once.
-  loop(b.index(0), at.nk, 32 * tileK, state,
+  loop(first, end, 32 * tileK, state,
        [&](Value lo, Value hi, Visibility, const State &outer) {
          State carried(outer);
          loop(lo, hi, tileK, carried, step);
@@ -167,6 +201,8 @@ LogicalResult QuadraticEmitter::loopOverKeys(State &state) {
   return failure(failedInside);
 }
 
-LogicalResult attn::lowerQuadratic(QuadraticOp op) {
-  return QuadraticEmitter(op).lower();
+unsigned attn::quadraticStages(QuadraticOp op) { return op.getState() ? 2 : 1; }
+
+LogicalResult attn::lowerQuadratic(QuadraticOp op, unsigned stage) {
+  return QuadraticEmitter(op).lower(stage);
 }

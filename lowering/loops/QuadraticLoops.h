@@ -12,8 +12,11 @@
 
 namespace attn {
 
-/// Replaces the op by loops over tiles; a diagnostic where it cannot.
-mlir::LogicalResult lowerQuadratic(QuadraticOp op);
+/// How many stages the op becomes: two where keys are split.
+unsigned quadraticStages(QuadraticOp op);
+/// Replaces the op by the loops over tiles of a stage; a diagnostic where it
+/// cannot.
+mlir::LogicalResult lowerQuadratic(QuadraticOp op, unsigned stage = 0);
 
 /// Replaces the op by a loop over tiles of rows. `reader` (may be null) says
 /// which sequences they are made for.

@@ -60,9 +60,12 @@ struct ToTileLoops : attn::impl::ToTileLoopsPassBase<ToTileLoops> {
     OpBuilder builder(function);
     size_t number = 0;
     for (size_t k = 0; k < sources.size(); ++k) {
-      auto linear = dyn_cast<LinearOp>(sources[k]);
-      for (unsigned part = 0; part < (linear ? linearStages(linear) : 1);
-           ++part) {
+      unsigned parts =
+          llvm::TypeSwitch<Operation *, unsigned>(sources[k])
+              .Case([](LinearOp op) { return linearStages(op); })
+              .Case([](QuadraticOp op) { return quadraticStages(op); })
+              .Default([](Operation *) { return 1; });
+      for (unsigned part = 0; part < parts; ++part) {
         auto stage = cast<func::FuncOp>(builder.clone(*function));
         stage.setName((function.getName() + ".stage" + Twine(number++)).str());
         SmallVector<Operation *> ops = stagesOf(stage);
@@ -71,7 +74,7 @@ struct ToTileLoops : attn::impl::ToTileLoopsPassBase<ToTileLoops> {
         LogicalResult lowered =
             llvm::TypeSwitch<Operation *, LogicalResult>(ops[k])
                 .Case([&](RowsOp op) { return lowerRows(op, tileQ, reader); })
-                .Case([&](QuadraticOp op) { return lowerQuadratic(op); })
+                .Case([&](QuadraticOp op) { return lowerQuadratic(op, part); })
                 .Case([&](LinearOp op) { return lowerLinear(op, part); })
                 .Default([](Operation *op) {
                   return op->emitOpError("has no schedule; run "

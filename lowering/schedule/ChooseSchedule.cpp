@@ -15,6 +15,7 @@
 #include "lowering/CudaAttrs.h"
 #include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
+#include "lowering/SplitKeys.h"
 #include "lowering/Target.h"
 #include "lowering/analysis/Gauge.h"
 
@@ -143,6 +144,38 @@ std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
   return {tiles.tileQ, tiles.tileK};
 }
 
+/// Beside an operation whose results are sums over keys, one that sums them in
+/// parts, for the sequences of few queries and many keys.
+void splitKeys(QuadraticOp op, func::FuncOp function) {
+  bool areSums = llvm::all_of(op.getResults(), [](Attribute attr) {
+    Result kind = cast<ResultAttr>(attr).getValue();
+    return kind == Result::O || kind == Result::Mass || kind == Result::Lse;
+  });
+  if (!areSums || !op.wants(Result::O))
+    return;
+  MLIRContext *context = op.getContext();
+  Builder b(context);
+  int64_t open = ShapedType::kDynamic;
+  // A row holds values of a query, or one number of every query.
+  int64_t row = std::max(op.getMappedRow(2).getLength(), kSplitQueries);
+  auto memory = MemRefType::get(
+      {open, open, open, row}, b.getF32Type(),
+      StridedLayoutAttr::get(context, open, {open, open, row, 1}));
+  unsigned position = function.getNumArguments();
+  auto arg = ArgAttr::get(context, ArgKind::Workspace,
+                          b.getStringAttr("w" + std::to_string(position)),
+                          b.getStrArrayAttr({"batch", "head", kSplitAxisName}),
+                          /*integer=*/false, StringAttr(), FloatAttr());
+  (void)function.insertArgument(
+      position, memory, b.getDictionaryAttr(b.getNamedAttr(kArgAttrName, arg)),
+      function.getLoc());
+  op->setAttr(kSplitAttrName, b.getUnitAttr());
+  OpBuilder builder(context);
+  builder.setInsertionPointAfter(op);
+  auto parts = cast<QuadraticOp>(builder.clone(*op));
+  parts.getStateMutable().assign(function.getArgument(position));
+}
+
 struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
   /// The tiles that the order was chosen with, but no more queries than the
   /// quadratic order takes: all kernels of a program have as many threads.
@@ -195,6 +228,8 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
               : std::pair(level->tileQ(),
                           chooseTileK(*level, value.getDimSize(3)));
       quadratic.setScheduleAttr(withTiles(order, tileQ, tileK));
+      if (gpu)
+        splitKeys(quadratic, getOperation());
       op.erase();
     }
     SmallVector<LinearOp> linear;
