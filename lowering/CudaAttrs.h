@@ -29,6 +29,10 @@ inline constexpr llvm::StringLiteral kTilesAttrName = "attn.tiles";
 /// time; 2: the next is copied while one is used.
 inline constexpr llvm::StringLiteral kStagesAttrName = "attn.stages";
 
+/// A unit on the module: products of f32 rows may go through the matrix unit,
+/// with the 10 bits of tf32.
+inline constexpr llvm::StringLiteral kTf32AttrName = "attn.tf32";
+
 inline mlir::Type storageType(mlir::ModuleOp module) {
   auto attr = module->getAttrOfType<mlir::TypeAttr>(kStorageAttrName);
   return attr ? attr.getValue() : mlir::Float32Type::get(module.getContext());

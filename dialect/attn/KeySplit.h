@@ -23,6 +23,8 @@ namespace attn {
 inline constexpr llvm::StringLiteral kQueriesAttrName = "attn.queries";
 inline constexpr llvm::StringLiteral kKeyPartsAttrName = "attn.key_parts";
 inline constexpr llvm::StringLiteral kFewQueriesAttrName = "attn.few_queries";
+inline constexpr llvm::StringLiteral kLeastKeysAttrName = "attn.least_keys";
+inline constexpr llvm::StringLiteral kPerHeadAttrName = "attn.per_head";
 
 /// Stands on an operation of the recurrent order whose sequences have at most
 /// one token a call: there is no loop that carries their state.
@@ -37,15 +39,21 @@ struct KeySplit {
   /// queries, then a sum for each of them and for each part.
   int64_t parts = 0;
   /// Of two operations, the one with parts works on sequences of at most so
-  /// many queries, the other on the rest; 0: there is no other operation.
-  int64_t fewQueries = 0;
+  /// many queries (and at least `leastKeys` keys), the other on the rest; 0:
+  /// there is no other operation.
+  int64_t fewQueries = 0, leastKeys = 0;
+  /// A tile has the queries of one head, as where keys are not split. The state
+  /// then has, for each part, a row of sums for each of at most `fewQueries`
+  /// queries, one of masses and one of gauges.
+  bool perHead = false;
 
   static KeySplit of(mlir::Operation *op) {
     auto number = [&](llvm::StringRef name) {
       auto attr = op->getAttrOfType<mlir::IntegerAttr>(name);
       return attr ? attr.getInt() : 0;
     };
-    return {number(kKeyPartsAttrName), number(kFewQueriesAttrName)};
+    return {number(kKeyPartsAttrName), number(kFewQueriesAttrName),
+            number(kLeastKeysAttrName), op->hasAttr(kPerHeadAttrName)};
   }
   void writeOn(mlir::Operation *op) const {
     mlir::Builder b(op->getContext());
@@ -53,6 +61,10 @@ struct KeySplit {
       op->setAttr(kKeyPartsAttrName, b.getI64IntegerAttr(parts));
     if (fewQueries)
       op->setAttr(kFewQueriesAttrName, b.getI64IntegerAttr(fewQueries));
+    if (leastKeys)
+      op->setAttr(kLeastKeysAttrName, b.getI64IntegerAttr(leastKeys));
+    if (perHead)
+      op->setAttr(kPerHeadAttrName, b.getUnitAttr());
   }
 };
 

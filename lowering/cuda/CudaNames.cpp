@@ -69,7 +69,10 @@ std::string CudaPrinter::nameFor(Value v) {
                                                                  : "given");
     if (auto iota = dyn_cast<tile::IotaOp>(user))
       return unique(iota.getResult().getType().has('q') ? "q0" : "j0");
-    if (auto load = dyn_cast<tile::LoadOp>(user); load && n >= 1) {
+    if (auto load = dyn_cast<tile::LoadOp>(user);
+        load && n >= 1 &&
+        (load.getResult().getType().has('k') ||
+         isRows(load.getResult().getType()))) {
       size_t axis = n - 1, last = load.getIndices().size() - 1;
       if (axis == last)
         return unique(load.getResult().getType().has('q') ? "q0" : "j0");
@@ -147,9 +150,12 @@ std::string CudaPrinter::nameForTile(Value v) {
     return unique("x");
   if (type.getAxes() == "r")
     return unique("sums");
-  if (auto load = dyn_cast<tile::LoadOp>(def))
+  if (auto load = dyn_cast<tile::LoadOp>(def)) {
+    if (!isRows(type) && type.has('q')) // what a part of the keys summed
+      return unique(type.has('e') ? "partSum" : "partValue");
     return unique(arrayName(load.getMemory()) +
                   (type.rank() == 2 ? "Rows" : "Keys"));
+  }
   if (isa<tile::RowsOp>(def))
     return unique(type.rank() == 2 ? "mappedRows" : "rowValue");
   if (auto iota = dyn_cast<tile::IotaOp>(def)) {

@@ -206,6 +206,19 @@ LogicalResult CudaPrinter::printLoad(tile::LoadOp op) {
                       of(indices.back()).code + ", " + of(op.getLimit()).code;
   if (t.has('r') && !isRows(t))
     return printStateLoad(op);
+  if (t.getAxes() == "q" && t.getElementType().isF32())
+    return declareTile(op.getResult(),
+                       "loadQueries(" + from + ", " + where + ")");
+  if (t.getAxes() == "qe" && indices.size() == 4) {
+    std::string rowsHere = stride(memory, rowAxis - 1).code + ", " +
+                           of(indices[rowAxis - 1]).code + ", " +
+                           of(op.getLimit()).code;
+    return declareTile(
+        op.getResult(),
+        "loadPairs<" + std::to_string(columnGroups(t.size('e'))) + ", " +
+            std::to_string(t.size('e')) + ">(" +
+            address(memory, indices.drop_back(2)) + ", " + rowsHere + ")");
+  }
   if (t.rank() == 1) {
     if (!t.has('k'))
       return op.emitOpError("loads one value a query");

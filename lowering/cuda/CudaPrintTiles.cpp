@@ -67,9 +67,10 @@ LogicalResult CudaPrinter::printContract(tile::ContractOp op) {
   bool pairs = isRows(a) && a.has('q') && isRows(b) && b.has('k');
   if (pairs && r.has('q') && r.has('k')) {
     Type type = a.getElementType();
-    if (a.has('r') && (type.isTF32() || type != b.getElementType()))
-      return declareTile(op.getResult(), "contractFeatures(" + left + ", " +
-                                             right + ", " + acc + ")");
+    if ((a.has('r') && (type.isTF32() || type != b.getElementType())) ||
+        (type.isF32() && tf32))
+      return declareTile(op.getResult(), "contractTf32(" + left + ", " + right +
+                                             ", " + acc + ")");
     if (type != b.getElementType())
       return op.emitOpError("pairs rows of two types");
     if (auto it = operands.find(op.getA()); it != operands.end())
@@ -90,8 +91,11 @@ LogicalResult CudaPrinter::printContract(tile::ContractOp op) {
     bool rounded = op.getB().hasOneUse() &&
                    (b.getElementType().isBF16() ||
                     (b.getElementType().isF16() && isBelowOne(op.getA())));
-    std::string text = (rounded ? "contractRounded(" : "contract(") + left +
-                       ", " + right + ", " + acc;
+    bool asTf32 = tf32 && b.getElementType().isF32();
+    std::string text = (rounded  ? "contractRounded("
+                        : asTf32 ? "contractTf32("
+                                 : "contract(") +
+                       left + ", " + right + ", " + acc;
     if (op.getEdge())
       text += ", " + of(op.getEdge()).code + ", " + of(op.getKeep()).code;
     return declareTile(op.getResult(), text + ")");

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cuda/CudaPrinter.h"
+#include "lowering/CudaAttrs.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -19,6 +20,8 @@ static constexpr size_t kLongest = 64;
 CudaPrinter::CudaPrinter(func::FuncOp stage, const llvm::StringSet<> &reserved,
                          llvm::StringSet<> &fileTables, int64_t queries)
     : stage(stage), taken(reserved), fileTables(fileTables), tileQ(queries) {
+  if (auto module = stage->getParentOfType<ModuleOp>())
+    tf32 = module->hasAttr(kTf32AttrName);
   // The user's names first; roles may share one.
   llvm::StringMap<int> uses;
   for (BlockArgument argument : stage.getArguments())

@@ -153,6 +153,7 @@ private:
   bool narrow = false;      ///< inside a region of 32-bit numbers
   llvm::DenseMap<mlir::Value, Range> ranges;
   int indent = 1;
+  bool tf32 = false; ///< for products of f32 rows
   int64_t tileQ = 0, sharedBytes = 0;
   /// Where the rows of a memory lie; tiles of disjoint loops share the place.
   std::map<std::pair<const void *, std::string>, std::string> places;

@@ -59,6 +59,19 @@ int64_t Formula::evaluate(
   }
 }
 
+int64_t LaunchArgument::rowsFor(int64_t queries, int64_t keys) const {
+  if (parts)
+    return parts * (std::min(queries, partQueries) + 2);
+  return rows ? rows : keys;
+}
+
+std::string LaunchArgument::rowsText() const {
+  if (parts)
+    return std::to_string(parts) + " * (min(Nq, " +
+           std::to_string(partQueries) + ") + 2)";
+  return rows ? std::to_string(rows) : "Nk";
+}
+
 std::string attn::launchJson(const CudaProgram &program) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -77,8 +90,7 @@ std::string attn::launchJson(const CudaProgram &program) {
           if (argument.role == "workspace")
             json.attribute("shape",
                            (argument.perQueryHead ? "B Hq " : "B Hk ") +
-                               (argument.rows ? std::to_string(argument.rows)
-                                              : std::string("Nk")));
+                               argument.rowsText());
         });
     });
     json.attributeArray("kernels", [&] {

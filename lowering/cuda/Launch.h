@@ -62,6 +62,13 @@ struct LaunchArgument {
   int64_t row = 0;  ///< the length of its rows; 0 where it has none
   bool perQueryHead = false; ///< a workspace with a part a query head
   int64_t rows = 0;          ///< of a workspace, where they are not one a key
+  /// Parts of such a workspace, each of a row a query, at most `partQueries`,
+  /// and two: then its rows.
+  int64_t parts = 0, partQueries = 0;
+
+  /// Rows of a workspace, as a number and as a formula.
+  int64_t rowsFor(int64_t queries, int64_t keys) const;
+  std::string rowsText() const;
 };
 
 /// All that `attnc compile --target=cuda` makes.

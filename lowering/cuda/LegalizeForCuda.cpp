@@ -151,8 +151,12 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
     return TileType::get(t.getContext(), t.getAxes(), t.getShape(), element);
   }
 
-  /// Sums over keys, which stay f32: the state of the linear order.
-  static bool isState(MemRefType type) { return !type.isDynamicDim(2); }
+  /// Sums over keys, which stay f32: the state of the linear order, and the
+  /// parts of a split one. Other workspaces hold rows, one a key.
+  static bool isState(ArgAttr arg) {
+    return arg.getKind() == ArgKind::Workspace &&
+           cast<StringAttr>(arg.getAxes()[2]).getValue() != "nk";
+  }
 
   /// The rows of q, k, v, o and of workspaces are of the storage type; rows in
   /// shared memory are of it, too, but for features, which may be larger than
@@ -167,7 +171,7 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
       bool isRole = arg.getKind() == ArgKind::Query ||
                     arg.getKind() == ArgKind::Key ||
                     arg.getKind() == ArgKind::Value ||
-                    (arg.getKind() == ArgKind::Workspace && !isState(type)) ||
+                    (arg.getKind() == ArgKind::Workspace && !isState(arg)) ||
                     (arg.getKind() == ArgKind::Output &&
                      arg.getName().getValue() == stringifyResult(Result::O));
       if (isRole)
@@ -185,9 +189,15 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
         bool areFeatures = t.has('r') && !t.has('e');
         if (t.rank() != 2)
           continue;
-        if (isa<tile::LoadOp>(op) && !(t.has('e') && t.has('r')))
+        if (auto load = dyn_cast<tile::LoadOp>(op)) {
+          auto memory = dyn_cast<BlockArgument>(load.getMemory());
+          auto arg = memory ? function.getArgAttrOfType<ArgAttr>(
+                                  memory.getArgNumber(), kArgAttrName)
+                            : ArgAttr();
+          if (arg && isState(arg))
+            continue;
           result.setType(withElement(t, storage));
-        else if (isa<tile::RowsOp>(op))
+        } else if (isa<tile::RowsOp>(op))
           result.setType(withElement(t, areFeatures ? features : storage));
         else if (isa<tile::MapOp>(op) && areFeatures)
           result.setType(withElement(t, features));

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lowering/SplitKeys.h"
 #include "lowering/cuda/Cuda.h"
 #include "lowering/cuda/CudaPrinter.h"
 
@@ -115,8 +116,14 @@ FailureOr<CudaProgram> attn::printCuda(ModuleOp module,
                            [](StringRef axis) { return axis == "head"; });
         if (type.getRank() == 4 && !type.isDynamicDim(3))
           known.row = type.getDimSize(3);
-        if (arg.getKind() == ArgKind::Workspace && !type.isDynamicDim(2))
+        if (arg.getKind() != ArgKind::Workspace)
+          continue;
+        if (!type.isDynamicDim(2))
           known.rows = type.getDimSize(2);
+        if (cast<StringAttr>(arg.getAxes()[2]).getValue() == kSplitAxisName) {
+          known.parts = kKeyParts;
+          known.partQueries = kSplitQueries;
+        }
       }
   }
   if (program.stages.empty())

@@ -36,6 +36,9 @@ public:
   mlir::LogicalResult lowerGather();
   mlir::LogicalResult lowerParts();
   mlir::LogicalResult lowerMerge();
+  /// The same with the queries of one head in a tile (QuadraticHeadSplit.cpp).
+  mlir::LogicalResult lowerPartsOfHead();
+  mlir::LogicalResult lowerMergeOfHead();
 
 private:
   static constexpr double kLog2e = 1.442695040888963407360;
@@ -48,6 +51,7 @@ private:
   }
 
   mlir::LogicalResult begin(int64_t queries);
+  mlir::LogicalResult loadQueries();
   mlir::scf::ForallOp enterGrid(llvm::ArrayRef<mlir::OpFoldResult> extents);
   void enterSequence();
   void enterPositions();
@@ -78,6 +82,13 @@ private:
   mlir::Value sumRow(mlir::Value part);
   mlir::Value stateRows(int64_t column, int64_t length);
   State mergeParts(const State &first, mlir::Value parts, mlir::Value row);
+  /// The sums of two parts together, in units of the larger gauge.
+  State sumOf(const State &before, const State &part);
+
+  // QuadraticHeadSplit.cpp.
+  mlir::Value rowsOfPart();
+  void storePart(mlir::Value part, const State &state);
+  State loadPart(mlir::Value part, const State &like);
 
   QuadraticOp op;
   TileBuilder b;

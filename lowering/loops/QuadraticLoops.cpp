@@ -100,6 +100,18 @@ QuadraticEmitter::State QuadraticEmitter::initialState(Value sink) {
   return state;
 }
 
+/// The tile of queries of one head, and what needs no key.
+LogicalResult QuadraticEmitter::loadQueries() {
+  int64_t length = cast<MemRefType>(op.getQuery().getType()).getDimSize(3);
+  queries = b.make<tile::LoadOp>(b.type("qd", {tileQ, length}), op.getQuery(),
+                                 ValueRange{at.batch, at.head, q0}, at.nq);
+  kappa.emplace(b, op.getKappa(), at, tileQ, tileK);
+  mask.emplace(b, op.getMask(), at, tileQ, tileK);
+  if (failed(kappa->enterQuery(queries, &op.getQueryMap(), positions)))
+    return failure();
+  return mask->enterQuery({}, nullptr, positions);
+}
+
 LogicalResult QuadraticEmitter::lower() {
   if (failed(begin(tileQ)))
     return failure();
@@ -109,13 +121,7 @@ LogicalResult QuadraticEmitter::lower() {
   q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
   enterSequence();
   enterPositions();
-  int64_t length = cast<MemRefType>(op.getQuery().getType()).getDimSize(3);
-  queries = b.make<tile::LoadOp>(b.type("qd", {tileQ, length}), op.getQuery(),
-                                 ValueRange{at.batch, at.head, q0}, at.nq);
-  kappa.emplace(b, op.getKappa(), at, tileQ, tileK);
-  mask.emplace(b, op.getMask(), at, tileQ, tileK);
-  if (failed(kappa->enterQuery(queries, &op.getQueryMap(), positions)) ||
-      failed(mask->enterQuery({}, nullptr, positions)))
+  if (failed(loadQueries()))
     return failure();
   FailureOr<Value> sink = sinkOf();
   if (failed(sink))
@@ -190,13 +196,17 @@ LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
 }
 
 unsigned attn::quadraticStages(QuadraticOp op) {
-  return KeySplit::of(op).parts ? 3 : 1;
+  KeySplit split = KeySplit::of(op);
+  return split.parts == 0 ? 1 : split.perHead ? 2 : 3;
 }
 
 LogicalResult attn::lowerQuadratic(QuadraticOp op, unsigned stage) {
   QuadraticEmitter emitter(op);
-  if (KeySplit::of(op).parts == 0)
+  KeySplit split = KeySplit::of(op);
+  if (split.parts == 0)
     return emitter.lower();
+  if (split.perHead)
+    return stage == 0 ? emitter.lowerPartsOfHead() : emitter.lowerMergeOfHead();
   return stage == 0   ? emitter.lowerGather()
          : stage == 1 ? emitter.lowerParts()
                       : emitter.lowerMerge();

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/tile/RowMajor.h"
+#include "lowering/SplitKeys.h"
 #include "lowering/loops/QuadraticEmitter.h"
 #include "lowering/loops/Sequences.h"
 
@@ -42,7 +43,7 @@ static void makeHeadArgument(Region &region) {
 /// Keys of a part: whole tiles, and not so few that merging the parts costs
 /// more than splitting gains.
 Value QuadraticEmitter::partLength() {
-  constexpr int64_t leastKeys = 1024;
+  const int64_t leastKeys = split.perHead ? kLeastTiles * tileK : 1024;
   Value tiles = b.make<arith::CeilDivSIOp>(at.nk, b.index(tileK));
   Value each = b.make<arith::CeilDivSIOp>(tiles, b.index(split.parts));
   int64_t least = llvm::divideCeil(leastKeys, tileK);
@@ -177,6 +178,43 @@ LogicalResult QuadraticEmitter::lowerParts() {
 // The parts in order
 //===----------------------------------------------------------------------===//
 
+QuadraticEmitter::State QuadraticEmitter::sumOf(const State &before,
+                                                const State &part) {
+  State next(before.size());
+  Value old, fresh;
+  if (gauge) {
+    Value m1 = b.map(perQuery, {get(before, GaugeMax), get(part, GaugeMax)},
+                     [&](ValueRange x) {
+                       return b.select(b.cmp(CmpFPredicate::OLT, x[0], x[1]),
+                                       x[1], x[0]);
+                     });
+    auto factor = [&](Value of) {
+      return b.map(perQuery, {of, m1}, [&](ValueRange x) {
+        // Nothing was seen yet; -inf - -inf is no number.
+        Value none = b.cmp(CmpFPredicate::OEQ, x[1], b.real(-INFINITY));
+        return b.exp2Below(x[0], b.select(none, b.real(0), x[1]));
+      });
+    };
+    old = factor(get(before, GaugeMax));
+    fresh = factor(get(part, GaugeMax));
+    next[index[GaugeMax]] = m1;
+  }
+  for (Slot slot : {Acc, Mass}) {
+    Value x = get(before, slot), y = get(part, slot);
+    if (!x)
+      continue;
+    auto type = cast<tile::TileType>(x.getType());
+    next[index[slot]] =
+        gauge ? b.map(type, {x, old, y, fresh},
+                      [&](ValueRange v) {
+                        return b.add(b.mul(v[0], v[1]), b.mul(v[2], v[3]));
+                      })
+              : b.map(type, {x, y},
+                      [&](ValueRange v) { return b.add(v[0], v[1]); });
+  }
+  return next;
+}
+
 /// The sums of `parts` parts for the queries whose first one has row `row` in
 /// each part's rows.
 QuadraticEmitter::State QuadraticEmitter::mergeParts(const State &first,
@@ -192,39 +230,15 @@ QuadraticEmitter::State QuadraticEmitter::mergeParts(const State &first,
                  : b.make<tile::LoadOp>(like.getType(), memory,
                                         ValueRange{at.batch, head, from}, end);
     };
-    Value acc = load(Acc, stateRows(0, dimE));
-    Value mass = load(Mass, stateRows(dimE, 0));
-    Value m = load(GaugeMax, stateRows(dimE + 1, 0)), m1, old, fresh;
-    if (gauge) {
-      m1 = b.map(perQuery, {get(before, GaugeMax), m}, [&](ValueRange x) {
-        return b.select(b.cmp(CmpFPredicate::OLT, x[0], x[1]), x[1], x[0]);
-      });
-      auto factor = [&](Value of) {
-        return b.map(perQuery, {of, m1}, [&](ValueRange x) {
-          // Nothing was seen yet; -inf - -inf is no number.
-          Value none = b.cmp(CmpFPredicate::OEQ, x[1], b.real(-INFINITY));
-          return b.exp2Below(x[0], b.select(none, b.real(0), x[1]));
-        });
-      };
-      old = factor(get(before, GaugeMax));
-      fresh = factor(m);
-    }
-    auto sum = [&](Value x, Value y) -> Value {
-      auto type = cast<tile::TileType>(x.getType());
-      if (!gauge)
-        return b.map(type, {x, y},
-                     [&](ValueRange v) { return b.add(v[0], v[1]); });
-      return b.map(type, {x, old, y, fresh}, [&](ValueRange v) {
-        return b.add(b.mul(v[0], v[1]), b.mul(v[2], v[3]));
-      });
+    State sums(before.size());
+    auto set = [&](Slot slot, Value memory) {
+      if (Value tile = load(slot, memory))
+        sums[index[slot]] = tile;
     };
-    State next(before.size());
-    if (acc)
-      next[index[Acc]] = sum(get(before, Acc), acc);
-    next[index[Mass]] = sum(get(before, Mass), mass);
-    if (gauge)
-      next[index[GaugeMax]] = m1;
-    return next;
+    set(Acc, stateRows(0, dimE));
+    set(Mass, stateRows(dimE, 0));
+    set(GaugeMax, stateRows(dimE + 1, 0));
+    return sumOf(before, sums);
   };
   auto loop = b.make<scf::ForOp>(
       b.index(0), parts, b.index(1), first,

@@ -95,7 +95,12 @@ void attn::enterQueries(TileBuilder &b, const KeySplit &split,
   if (split.fewQueries == 0)
     return;
   auto mine = split.parts ? CmpIPredicate::sle : CmpIPredicate::sgt;
-  auto chosen = b.make<scf::IfOp>(b.cmp(mine, at.nq, b.index(split.fewQueries)),
-                                  /*withElse=*/false);
+  Value isMine = b.cmp(mine, at.nq, b.index(split.fewQueries));
+  if (split.leastKeys) {
+    auto keys = split.parts ? CmpIPredicate::sge : CmpIPredicate::slt;
+    Value enough = b.cmp(keys, at.nk, b.index(split.leastKeys));
+    isMine = split.parts ? b.both(isMine, enough) : b.either(isMine, enough);
+  }
+  auto chosen = b.make<scf::IfOp>(isMine, /*withElse=*/false);
   b.setInsertionPointToStart(chosen.thenBlock());
 }

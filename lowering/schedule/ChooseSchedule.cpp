@@ -207,8 +207,7 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
                           chooseTileK(*level, value.getDimSize(3)));
       quadratic.setScheduleAttr(withTiles(order, tileQ, tileK));
       op.erase();
-      if (!gpu)
-        splitKeys(quadratic);
+      gpu ? splitKeysOfHeads(quadratic) : splitKeys(quadratic);
     }
     SmallVector<LinearOp> linear;
     getOperation().walk([&](LinearOp op) { linear.push_back(op); });

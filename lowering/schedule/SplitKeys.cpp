@@ -16,6 +16,7 @@
 #include "lowering/schedule/SplitKeys.h"
 #include "dialect/attn/Axes.h"
 #include "dialect/attn/KeySplit.h"
+#include "lowering/SplitKeys.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -28,7 +29,7 @@ namespace {
 
 /// Parts of a sequence's keys: enough for the threads of a machine when heads
 /// are few, and little to merge.
-constexpr int64_t kKeyParts = 16;
+constexpr int64_t kParts = 16;
 /// Rows of a tile; queries of a larger group take several.
 constexpr int64_t kTileRows = 16;
 
@@ -95,7 +96,7 @@ Value addState(func::FuncOp function, QuadraticOp op) {
   int64_t length = llvm::alignTo(std::max(op.getMappedRow(0).getLength(),
                                           op.getMappedRow(2).getLength() + 2),
                                  16); // whole cache lines
-  int64_t rows = (kKeyParts + 1) * kFewQueries, open = ShapedType::kDynamic;
+  int64_t rows = (kParts + 1) * kFewQueries, open = ShapedType::kDynamic;
   auto memory = MemRefType::get(
       {open, open, rows, length}, b.getF32Type(),
       StridedLayoutAttr::get(context, open, {open, open, length, 1}));
@@ -131,14 +132,48 @@ void attn::splitKeys(QuadraticOp op) {
     OpBuilder b(op);
     b.setInsertionPointAfter(op);
     few = cast<QuadraticOp>(b.clone(*op));
-    KeySplit{0, kFewQueries}.writeOn(op);
+    KeySplit{0, kFewQueries, 0, false}.writeOn(op);
   }
   few.getStateMutable().assign(addState(function, op));
-  KeySplit{kKeyParts, both ? kFewQueries : 0}.writeOn(few);
+  KeySplit{kParts, both ? kFewQueries : 0, 0, false}.writeOn(few);
   ScheduleAttr schedule = *op.getSchedule();
   few.setScheduleAttr(ScheduleAttr::get(
       op.getContext(), schedule.getOrder(), kTileRows, chooseTileK(op),
       schedule.getPairCost(), schedule.getRowCost()));
+}
+
+void attn::splitKeysOfHeads(QuadraticOp op) {
+  bool areSums = llvm::all_of(op.getResults(), [](Attribute attr) {
+    Result kind = cast<ResultAttr>(attr).getValue();
+    return kind == Result::O || kind == Result::Mass || kind == Result::Lse;
+  });
+  if (!areSums || !op.wants(Result::O))
+    return;
+  auto function = op->getParentOfType<func::FuncOp>();
+  MLIRContext *context = op.getContext();
+  Builder b(context);
+  int64_t open = ShapedType::kDynamic;
+  // A row holds values of a query, or one number of every query.
+  int64_t row = std::max(op.getMappedRow(2).getLength(), kSplitQueries);
+  auto memory = MemRefType::get(
+      {open, open, open, row}, b.getF32Type(),
+      StridedLayoutAttr::get(context, open, {open, open, row, 1}));
+  unsigned position = function.getNumArguments();
+  auto arg = ArgAttr::get(context, ArgKind::Workspace,
+                          b.getStringAttr("w" + std::to_string(position)),
+                          b.getStrArrayAttr({"batch", "head", kSplitAxisName}),
+                          /*integer=*/false, StringAttr(), FloatAttr());
+  (void)function.insertArgument(
+      position, memory, b.getDictionaryAttr(b.getNamedAttr(kArgAttrName, arg)),
+      function.getLoc());
+  OpBuilder builder(context);
+  builder.setInsertionPointAfter(op);
+  auto parts = cast<QuadraticOp>(builder.clone(*op));
+  parts.getStateMutable().assign(function.getArgument(position));
+  KeySplit split{0, kSplitQueries, kSplitKeys, /*perHead=*/true};
+  split.writeOn(op);
+  split.parts = kKeyParts;
+  split.writeOn(parts);
 }
 
 void attn::splitTokens(LinearOp op) {
@@ -147,7 +182,7 @@ void attn::splitTokens(LinearOp op) {
     return;
   LinearOp few = op;
   if (most > kFewQueries) {
-    KeySplit{0, kFewQueries}.writeOn(op);
+    KeySplit{0, kFewQueries, 0, false}.writeOn(op);
     OpBuilder b(op);
     b.setInsertionPointAfter(op);
     few = cast<LinearOp>(b.clone(*op));

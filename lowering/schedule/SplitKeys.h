@@ -23,6 +23,10 @@ std::pair<int64_t, int64_t> queriesOfSequences(mlir::ModuleOp module);
 /// sums, are left alone.
 void splitKeys(QuadraticOp op);
 
+/// The same where lanes are not to be filled, but a machine with work items:
+/// tiles stay those of one head.
+void splitKeysOfHeads(QuadraticOp op);
+
 /// Adds an operation for few tokens to a recurrent one, or makes it that: its
 /// tiles are one query.
 void splitTokens(LinearOp op);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cuda/EmitCuda.h"
+#include "lowering/CudaAttrs.h"
 #include "lowering/Pipelines.h"
 #include "lowering/analysis/ExpressionText.h"
 #include "lowering/cuda/Cuda.h"
@@ -52,6 +53,8 @@ CudaProgram Compilation::emitCuda(const StaticSizes &sizes,
   if (!order.empty())
     (*lowered)->setAttr(kOrderAttrName, builder.getStringAttr(order));
   setCudaTarget(*lowered, *options.level, storage, options.tiles);
+  if (options.tf32)
+    (*lowered)->setAttr(kTf32AttrName, builder.getUnitAttr());
   CudaProgram program;
   check([&]() -> LogicalResult {
     for (auto build :

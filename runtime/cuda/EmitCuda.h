@@ -20,6 +20,7 @@ struct CudaOptions {
   const CudaLevel *level = nullptr;
   Type storage = Type::f32;   ///< of q, k, v and o: f32, bf16 or f16
   std::vector<int64_t> tiles; ///< queries, keys; empty: the table's
+  bool tf32 = false;          ///< for products of f32 rows, which lose digits
   /// Lines for the head of the file: what kappa is; empty: made from the IR.
   std::vector<std::string> about;
 };

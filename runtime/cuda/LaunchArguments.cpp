@@ -43,9 +43,9 @@ LaunchArguments::LaunchArguments(const CudaProgram &program,
     Type type = argument.type == "Bf16"  ? Type::bf16
                 : argument.type == "F16" ? Type::f16
                                          : Type::f32;
-    Tensor tensor(
-        nullptr, type,
-        {binding.batch, heads, argument.rows ? argument.rows : binding.keys});
+    Tensor tensor(nullptr, type,
+                  {binding.batch, heads,
+                   argument.rowsFor(binding.queries, binding.keys)});
     if (argument.row)
       tensor.shape.push_back(argument.row);
     tensor.strides = rowMajor(tensor.shape);

@@ -29,6 +29,9 @@ void attn::addCudaOptions(CLI::App &verb, CompileCudaOptions &options) {
       ->capture_default_str();
   verb.add_option("--tiles", options.tiles,
                   "with --target=cuda: queries and keys in a tile, as 64,32");
+  verb.add_flag("--tf32", options.tf32,
+                "with --target=cuda: products of f32 rows on the matrix unit, "
+                "to 10 bits");
 }
 
 static std::vector<int64_t> parseTiles(const std::string &text) {
@@ -91,6 +94,7 @@ int attn::compileForCuda(const CompileCudaOptions &given) {
   options.tiles = parseTiles(given.tiles);
   options.level = &cudaLevel(given.architecture);
   options.storage = given.sizes.type;
+  options.tf32 = given.tf32;
   Options compilation;
   compilation.schedule = given.schedule;
   Kernel kernel = Compiler(compilation).compileFile(given.spec, given.specName);

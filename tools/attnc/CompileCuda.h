@@ -18,6 +18,7 @@ struct CompileCudaOptions {
   std::string spec, specName, emit, output, schedule;
   SizeOptions sizes;
   std::string architecture = "sm_80", tiles;
+  bool tf32 = false;
 };
 
 void addCudaOptions(CLI::App &verb, CompileCudaOptions &options);

@@ -78,10 +78,33 @@ template <class T> ATTN_FN u32 tf32Bits(T x) {
   else
     return bitsOf(toFloat(x));
 }
+/// Columns 8 s to 8 s + 7 of this warp's rows as a left operand. The unit's
+/// columns t and t + 4 are columns 2 t and 2 t + 1, of both operands.
+template <class Q> ATTN_FN void operandOf(u32 (&a)[4], const Q &q, int s) {
+  ATTN_UNROLL for (int i = 0; i < 4; ++i) a[i] =
+      tf32Bits(q.element(queryRow(i % 2), column(s, i / 2)));
+}
+
+/// acc + q k^T on the matrix unit, of rows of any type.
+template <int N, class Q, int K, int R, class T>
+ATTN_FN Pairs<N> contractTf32(const Q &q, Rows<K, R, T> k, Pairs<N> acc) {
+  int g = laneOf() / 4;
+  ATTN_LOOP for (int s = 0; s < (R + 7) / 8; ++s) { // columns past R are 0
+    u32 a[4];
+    operandOf(a, q, s);
+    ATTN_UNROLL for (int n = 0; n < N; ++n) {
+      const T *row = k.row(8 * n + g) + column(s, 0);
+      mma(acc.x[n], a, tf32Bits(row[0]), tf32Bits(row[1]), Tf32());
+    }
+  }
+  return acc;
+}
+
 /// acc + p v on the matrix unit, p rounded to the 10 bits of tf32, which keeps
 /// its exponent. The unit's keys t and t + 4 are keys 2 t and 2 t + 1.
 template <int N, int M, int K, int E, class T>
-ATTN_FN Pairs<M> contract(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc) {
+ATTN_FN Pairs<M> contractTf32(const Pairs<N> &p, Rows<K, E, T> v,
+                              Pairs<M> acc) {
   int g = laneOf() / 4;
   ATTN_UNROLL for (int n = 0; n < N; ++n) {
     u32 a[4] = {tf32Bits(p.x[n][0]), tf32Bits(p.x[n][2]), tf32Bits(p.x[n][1]),
@@ -92,6 +115,11 @@ ATTN_FN Pairs<M> contract(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc) {
             tf32Bits(row[8 * m + Rows<K, E, T>::kStride]), Tf32());
   }
   return acc;
+}
+/// So are 16-bit values, where p is more than they hold.
+template <int N, int M, int K, int E, class T>
+ATTN_FN Pairs<M> contract(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc) {
+  return contractTf32(p, v, acc);
 }
 
 /// acc + p v on the multiply-adders.
@@ -178,6 +206,14 @@ ATTN_FN Pairs<M> contract(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc,
   if (edge && anyOdd(v))
     return addKept(p, v, acc, keep, false);
   return contract(p, v, acc);
+}
+
+template <int N, int M, int K, int E, class T, class Keep>
+ATTN_FN Pairs<M> contractTf32(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc,
+                              bool edge, const Keep &keep) {
+  if (edge && anyOdd(v))
+    return addKept(p, v, acc, keep, false);
+  return contractTf32(p, v, acc);
 }
 
 /// acc + p v on the matrix unit, p rounded to v's type.

@@ -140,28 +140,6 @@ template <class F, class X> ATTN_FN Mapped<X, F> mapped(F f, X rows) {
 
 //===- products with features ---------------------------------------------===//
 
-/// Columns 8 s to 8 s + 7 of this warp's rows as a left operand. The unit's
-/// columns t and t + 4 are columns 2 t and 2 t + 1, of both operands.
-template <class Q> ATTN_FN void operandOf(u32 (&a)[4], const Q &q, int s) {
-  ATTN_UNROLL for (int i = 0; i < 4; ++i) a[i] =
-      tf32Bits(q.element(queryRow(i % 2), column(s, i / 2)));
-}
-
-/// acc + q k^T on the matrix unit.
-template <int N, class Q, int K, int R, class T>
-ATTN_FN Pairs<N> contractFeatures(const Q &q, Rows<K, R, T> k, Pairs<N> acc) {
-  int g = laneOf() / 4;
-  ATTN_LOOP for (int s = 0; s < R / 8; ++s) {
-    u32 a[4];
-    operandOf(a, q, s);
-    ATTN_UNROLL for (int n = 0; n < N; ++n) {
-      const T *row = k.row(8 * n + g) + column(s, 0);
-      mma(acc.x[n], a, tf32Bits(row[0]), tf32Bits(row[1]), Tf32());
-    }
-  }
-  return acc;
-}
-
 /// acc + q S^T.
 template <int M, class Q, int E, int R>
 ATTN_FN Pairs<M> contract(const Q &q, State<E, R> s, Pairs<M> acc) {

@@ -267,6 +267,30 @@ ATTN_FN PerKey<N, R> loadKeys(const T *from, i64 stride, i64 first, i64 limit) {
   }
   return out;
 }
+/// One element a query of this thread; 0 at or past `limit`.
+ATTN_FN PerQuery<float> loadQueries(const float *from, i64 stride, i64 first,
+                                    i64 limit) {
+  PerQuery<float> out;
+  ATTN_UNROLL for (int half = 0; half < 2; ++half) {
+    i64 at = first + queryRow(half);
+    out.x[half] = at < limit ? from[at * stride] : 0.f;
+  }
+  return out;
+}
+/// Columns [0, E) of this thread's queries; 0 in rows at or past `limit`.
+template <int N, int E>
+ATTN_FN Pairs<N> loadPairs(const float *from, i64 stride, i64 first,
+                           i64 limit) {
+  Pairs<N> out;
+  ATTN_UNROLL for (int n = 0; n < N; ++n) {
+    ATTN_UNROLL for (int e = 0; e < 4; ++e) {
+      i64 row = first + queryRow(e / 2);
+      int c = column(n, e);
+      out.x[n][e] = row < limit && c < E ? from[row * stride + c] : 0.f;
+    }
+  }
+  return out;
+}
 template <class S, class T> ATTN_FN void put(S *to, T x) { *to = S(x); }
 ATTN_FN void put(Bf16 *to, float x) { *to = fromFloat<Bf16>(x); }
 ATTN_FN void put(F16 *to, float x) { *to = fromFloat<F16>(x); }

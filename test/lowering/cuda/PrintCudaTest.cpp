@@ -96,6 +96,37 @@ TEST(PrintCudaTest, RefusesAtThePlace) {
             "'tile.reduce' op folds something else than the keys of pairs");
 }
 
+// The state is one place: what was there before is gone.
+TEST(PrintCudaTest, AddsToAStateInPlace) {
+  const std::string memory =
+      "memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>";
+  const std::string types = "(!tile.tile<k64, r64, f32>, !tile.tile<k64, e64, "
+                            "f32>, !tile.tile<e64, r64, f32>) -> "
+                            "!tile.tile<e64, r64, f32>";
+  const std::string start =
+      "      %f = tile.load %q[%b, %h, %t] to %n : " + memory +
+      " -> !tile.tile<k64, r64, f32>\n      %v = tile.load %q[%b, %h, %c2] to "
+      "%n : " +
+      memory +
+      " -> !tile.tile<k64, e64, f32>\n      %x = tile.load %q[%b, %h, %t] to "
+      "%n : " +
+      memory +
+      " -> !tile.tile<q64, d64, f32>\n      %s = tile.splat %zero : f32 -> "
+      "!tile.tile<e64, r64, f32>\n";
+  std::string once =
+      start + "      %s1 = tile.contract %f, %v into %s : " + types + "\n";
+  std::string text = print(once +
+                           "      tile.store %s1, %o[%b, %h, %t] to %n : "
+                           "!tile.tile<e64, r64, f32>, " +
+                           memory);
+  EXPECT_TRUE(contains(text, "fill(state, 0.f);")) << text;
+  EXPECT_TRUE(contains(text, "absorb(state, qRows, qRows1);\n  barrier();\n  "
+                             "storeState(state, "))
+      << text;
+  EXPECT_EQ(print(once + "      %s2 = tile.contract %f, %v into %s : " + types),
+            "'tile.contract' op adds to a state that is still read");
+}
+
 TEST(PrintCudaTest, WantsTilesOfWholeWarps) {
   EXPECT_EQ(print("      %p = tile.splat %zero : f32 -> !tile.tile<q60, f32>"),
             "'func.func' op needs tiles of a multiple of 16 queries");

@@ -106,6 +106,7 @@ CudaProgram EmulatedCall::program(const char *architecture) const {
   CudaOptions options;
   options.level = &cudaLevel(architecture);
   options.storage = shape.type;
+  options.tf32 = shape.tf32;
   return kernel.getImpl().compilation->emitCuda(prepared.binding.sizes,
                                                 options);
 }

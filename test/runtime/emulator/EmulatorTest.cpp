@@ -79,6 +79,21 @@ TEST(EmulatorTest, Yat) {
   check(yat, shapeOf(70, 70, 16, 128, Type::f16));
 }
 
+// f32 rows, products to 10 bits: as exact as f16, in the range of f32.
+TEST(EmulatorTest, Tf32) {
+  for (const char *spec : {softmax, yat}) {
+    CallShape shape = shapeOf(129, 129, 64, 64, Type::f32);
+    shape.numbers = {{"b", 0.5}, {"eps", 0.1}};
+    if (spec == softmax)
+      shape.numbers.clear();
+    shape.tf32 = true;
+    EmulatedCall call(spec, shape);
+    call.run(call.program());
+    EXPECT_LE(call.error(), 1e-3);
+    EXPECT_GE(call.error(), 1e-5); // asked for, and got
+  }
+}
+
 TEST(EmulatorTest, NearKeys) {
   CallShape shape = shapeOf(70, 70, 64, 64, Type::f32);
   shape.nearKeys = true;
