@@ -19,6 +19,10 @@ using namespace mlir;
 using namespace attn;
 using tile::TileType;
 
+/// Tiles of at most so many queries are soon done with their rows: what comes
+/// behind them in memory is asked for in time.
+static constexpr int64_t kSoonDone = 32;
+
 void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
                                int64_t vectors, Value panel, Value limitC,
                                Value limitX, int64_t extentX, const Scalars &s,
@@ -62,8 +66,8 @@ void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
       for (int64_t v = 0; v < vectors; ++v)
         left.push_back(lanes(c, v));
       for (int64_t u = 0; u < rows; ++u) {
-        Value scalar =
-            broadcast(make<memref::LoadOp>(s.memory, add(across, offsets[u])));
+        Value scalar = broadcast(
+            widen(make<memref::LoadOp>(s.memory, add(across, offsets[u]))));
         for (int64_t v = 0; v < vectors; ++v)
           next.push_back(accumulate(carried[u * vectors + v], left[v], scalar,
                                     c, points[u * vectors + v]));
@@ -111,6 +115,7 @@ Value CpuEmitter::isFinite(TileType type, const TileForm &view) {
   int64_t ways = std::min<int64_t>(whole / lanes, 4);
   int64_t blocks = ways ? whole / (ways * lanes) * ways * lanes : 0;
   Value zero = make<arith::ConstantOp>(b.getF32FloatAttr(0));
+  Type element = cast<MemRefType>(view.memory.getType()).getElementType();
   Values start(ways, dense(0));
   start.push_back(zero);
   Values sums =
@@ -120,7 +125,8 @@ Value CpuEmitter::isFinite(TileType type, const TileForm &view) {
         auto vectors = [&](Value d, int64_t count, Values &into) {
           for (int64_t w = 0; w < count; ++w)
             into[w] =
-                fma(loadVector(view.memory, add(first, add(d, w * lanes))),
+                fma(widen(loadVector(view.memory, add(first, add(d, w * lanes)),
+                                     element)),
                     dense(0), into[w]);
         };
         if (blocks == ways * lanes)
@@ -137,7 +143,7 @@ Value CpuEmitter::isFinite(TileType type, const TileForm &view) {
         }
         vectors(index(blocks), (whole - blocks) / lanes, next);
         for (int64_t d = whole; d < width; ++d) {
-          Value x = make<memref::LoadOp>(view.memory, add(first, d));
+          Value x = widen(make<memref::LoadOp>(view.memory, add(first, d)));
           next[ways] = make<math::FmaOp>(x, zero, next[ways]);
         }
         return next;
@@ -188,6 +194,16 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     existing.rows = view.rows;
     (c == 'k' ? existing.c : existing.x) = view.rows;
   }
+
+  // A few queries are soon done with a tile of keys. What lies behind it, the
+  // next tile's rows or the next head's, is asked for now.
+  bool isSmall = panels * panelLanes() <= kSoonDone;
+  if (x == 'k' && hasKeys && isSmall)
+    for (Ahead rows : keysAhead(op)) {
+      rows.start = mul(view.rows, rows.stride);
+      loop(index(0), view.rows, 1,
+           [&](Value row) { askForRows(rows, row, 1); });
+    }
 
   Tree accTree = treeOf(op.getAcc());
   Value target;
@@ -240,7 +256,9 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
           nest(accTree, whole, multiplyAdd, level.rowBlock, level.unroll);
         },
         [&] {
-          nest(accTree, existing, multiplyAdd, level.rowBlock, /*unroll=*/1);
+          // Few keys are what tiles of few queries often have.
+          nest(accTree, existing, multiplyAdd, level.rowBlock,
+               c != 'k' || isSmall ? level.unroll : 1);
         });
   };
   if (!op.getEdge()) {

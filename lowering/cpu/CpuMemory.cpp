@@ -11,6 +11,10 @@ using namespace mlir;
 using namespace attn;
 using tile::TileType;
 
+/// Tiles of at most so many queries are soon done with their rows: what comes
+/// behind them in memory is asked for in time.
+static constexpr int64_t kSoonDone = 32;
+
 /// Address arithmetic is spelled out, so that what does not change in a loop
 /// can leave it.
 std::pair<Value, Value> CpuEmitter::flatten(Value memory, ValueRange indices,
@@ -123,9 +127,11 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
 
   if (!hasLanes(type) && (type.rank() == 2 || type.has('r'))) {
     TileForm &form = forms[op.getResult()];
-    form = elementOf(flat).isF32()
-               ? TileForm{TileForm::View, flat, stride, {}, rows}
-               : copyRows(type, flat, stride, rows);
+    // Rows of keys of a row-major grid are widened where they are read.
+    bool asStored =
+        elementOf(flat).isF32() || (panels == 0 && type.getAxes()[0] == 'k');
+    form = asStored ? TileForm{TileForm::View, flat, stride, {}, rows}
+                    : copyRows(type, flat, stride, rows);
     form.queryRows = queryRows;
     return;
   }
@@ -151,6 +157,14 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   panelCount = make<arith::CeilDivSIOp>(here, index(panelLanes()));
   Value last = max(add(rows, -1), index(0));
   Value source = flat, step = stride;
+  if (type.rank() == 2 && panels * panelLanes() <= kSoonDone) {
+    // The next tile's, or the next head's.
+    int64_t line = 512 / elementOf(flat).getIntOrFloatBitWidth();
+    Ahead next{
+        flat, mul(rows, stride), stride, type.getShape()[0], type.getShape()[1],
+        line, /*write=*/false};
+    loop(index(0), rows, 1, [&](Value row) { askForRows(next, row, 1); });
+  }
   forLaneBlocks([&](Value panel, Value lane0, Value first) {
     transposeRows(
         source, step, first, last, type.getShape()[1],

@@ -243,6 +243,7 @@ void CpuEmitter::emitSqNorm(tile::SqNormOp op) {
   // A key's row lies along memory: lanes are coordinates, folded once at its
   // end.
   int64_t whole = depth / level.lanes * level.lanes;
+  Type element = cast<MemRefType>(form.memory.getType()).getElementType();
   auto fast = arith::FastMathFlagsAttr::get(b.getContext(),
                                             arith::FastMathFlags::reassoc);
   loop(index(0), form.rows, 1, [&](Value row) {
@@ -251,14 +252,15 @@ void CpuEmitter::emitSqNorm(tile::SqNormOp op) {
     if (whole) {
       Values sums = loop(index(0), index(whole), level.lanes, dense(0),
                          [&](Value d, ValueRange carried) -> Values {
-                           Value x = loadVector(form.memory, add(start, d));
+                           Value x = widen(
+                               loadVector(form.memory, add(start, d), element));
                            return {fma(x, x, carried[0])};
                          });
       sum = make<vector::ReductionOp>(vector::CombiningKind::ADD, sums[0],
                                       fast.getValue());
     }
     for (int64_t d = whole; d < depth; ++d) {
-      Value x = make<memref::LoadOp>(form.memory, add(start, d));
+      Value x = widen(make<memref::LoadOp>(form.memory, add(start, d)));
       sum = make<math::FmaOp>(x, x, sum);
     }
     make<memref::StoreOp>(sum, result, row);

@@ -21,15 +21,22 @@ using namespace mlir;
 using namespace attn;
 using tile::TileType;
 
+static Type elementOf(Value memory) {
+  return cast<MemRefType>(memory.getType()).getElementType();
+}
+
 Value CpuEmitter::loadPart(Value memory, Value at, int64_t count) {
+  Type element = elementOf(memory);
   if (count >= level.lanes)
-    return loadVector(memory, at);
+    return widen(loadVector(memory, at, element));
   SmallVector<bool> flags(level.lanes, false);
   std::fill_n(flags.begin(), count, true);
   Value mask = make<arith::ConstantOp>(
       DenseElementsAttr::get(vectorOf(b.getI1Type()), flags));
-  return make<vector::MaskedLoadOp>(vectorOf(b.getF32Type()), memory, at, mask,
-                                    dense(0));
+  Value zeros = make<arith::ConstantOp>(
+      cast<TypedAttr>(b.getZeroAttr(vectorOf(element))));
+  return widen(
+      make<vector::MaskedLoadOp>(vectorOf(element), memory, at, mask, zeros));
 }
 
 /// The first two steps stay within quarters of 16 bytes, where they are
@@ -85,42 +92,71 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   const TileForm made = {
       TileForm::Buffer, target, {}, {}, result.has('k') ? k.rows : Value(),
       a.queryRows};
+  TileType block = TileType::get(
+      b.getContext(), "kd", {level.lanes, type.getShape()[1]}, b.getF32Type());
   Value aStride = strideOf(type, a), last = add(k.rows, -1);
   int64_t lanes = level.lanes, depth = type.getShape()[1];
   int64_t whole = depth / lanes * lanes;
   constexpr int64_t inlined = 8; // vectors of a row without a loop
   llvm::SmallVector<Ahead> ahead = keysAhead(op);
+  Value rows = rowsOf(type, {}, a.queryRows);
+  Value share = make<arith::DivUIOp>(add(rows, lanes - 1), rows);
+  // A row of queries and the rows of keys that begin at `starts`.
+  auto rowOfDots = [&](Value x, Value y0, Value memory, const Values &starts) {
+    // Every query asks for its share of the next tile: more at once would have
+    // to wait for each other.
+    Value from = mul(x, share);
+    loop(from, min(add(from, share), index(lanes)), 1, [&](Value l) {
+      for (const Ahead &next : ahead)
+        askForRows(next, add(y0, l), 1);
+    });
+    Value row = mul(x, aStride);
+    auto step = [&](Value d, int64_t count, ValueRange sums) {
+      Value left = loadPart(a.memory, add(row, d), count);
+      Values next;
+      for (int64_t l = 0; l < lanes; ++l)
+        next.push_back(
+            fma(loadPart(memory, add(starts[l], d), count), left, sums[l]));
+      return next;
+    };
+    Values sums(lanes, dense(0));
+    if (whole <= inlined * lanes)
+      for (int64_t d = 0; d < whole; d += lanes)
+        sums = step(index(d), lanes, sums);
+    else
+      sums = loop(
+          index(0), index(whole), lanes, sums,
+          [&](Value d, ValueRange carried) { return step(d, lanes, carried); },
+          level.unroll);
+    if (whole < depth)
+      sums = step(index(whole), depth - whole, sums);
+    storeVector(foldRows(sums), target, alongRow(result, made, {y0, 0, x}));
+  };
   loop(index(0), k.rows, lanes, [&](Value y0) {
-    for (const Ahead &rows : ahead)
-      askForRows(rows, y0, lanes);
     Values starts; // rows past the end repeat the last one
     for (int64_t l = 0; l < lanes; ++l)
       starts.push_back(mul(min(add(y0, l), last), k.stride));
-    loop(index(0), rowsOf(type, {}, a.queryRows), 1, [&](Value x) {
-      Value row = mul(x, aStride);
-      auto step = [&](Value d, int64_t count, ValueRange sums) {
-        Value left = loadPart(a.memory, add(row, d), count);
-        Values next;
-        for (int64_t l = 0; l < lanes; ++l)
-          next.push_back(
-              fma(loadPart(k.memory, add(starts[l], d), count), left, sums[l]));
-        return next;
-      };
-      Values sums(lanes, dense(0));
-      if (whole <= inlined * lanes)
-        for (int64_t d = 0; d < whole; d += lanes)
-          sums = step(index(d), lanes, sums);
-      else
-        sums = loop(
-            index(0), index(whole), lanes, sums,
-            [&](Value d, ValueRange carried) {
-              return step(d, lanes, carried);
-            },
-            level.unroll);
-      if (whole < depth)
-        sums = step(index(whole), depth - whole, sums);
-      storeVector(foldRows(sums), target, alongRow(result, made, {y0, 0, x}));
-    });
+    auto asStored = [&] {
+      loop(index(0), rows, 1,
+           [&](Value x) { rowOfDots(x, y0, k.memory, starts); });
+    };
+    if (elementOf(k.memory).isF32())
+      return asStored();
+    // Several queries read rows that were widened once.
+    ifThenElse(make<arith::CmpIOp>(arith::CmpIPredicate::eq, rows, index(1)),
+               asStored, [&] {
+                 Value wide = allocate(block);
+                 Values wideStarts;
+                 for (int64_t l = 0; l < lanes; ++l) {
+                   wideStarts.push_back(index(l * paddedRow(block)));
+                   for (int64_t d = 0; d < depth; d += lanes)
+                     storeVector(
+                         loadPart(k.memory, add(starts[l], d), depth - d), wide,
+                         add(wideStarts[l], d));
+                 }
+                 loop(index(0), rows, 1,
+                      [&](Value x) { rowOfDots(x, y0, wide, wideStarts); });
+               });
   });
   forms[op.getResult()] = made;
 }

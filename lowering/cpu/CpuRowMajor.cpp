@@ -51,9 +51,10 @@ Value CpuEmitter::atRowMajor(TileType type, const TileForm &form,
     return add(first, make<arith::ConstantOp>(DenseElementsAttr::get(
                           vectorOf(laneInteger()), steps)));
   }
-  if (type.rank() == 2)
-    return loadVector(form.memory, alongRow(type, form, p),
-                      type.getElementType());
+  if (type.rank() == 2) // as it is stored
+    return widen(
+        loadVector(form.memory, alongRow(type, form, p),
+                   cast<MemRefType>(form.memory.getType()).getElementType()));
   return along ? loadVector(form.memory, start, type.getElementType())
                : broadcast(make<memref::LoadOp>(form.memory, p.x));
 }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CKernel.h"
+#include "dialect/attn/FewQueries.h"
 
 #include <cfenv>
 #include <climits>
@@ -39,7 +40,10 @@ protected:
   void SetUp() override {
     static Kernel kernel = Compiler().compile(kSpec);
     static CKernel made(kernel.getImpl(),
-                        StaticSizes{{{"k", D}, {"q", D}, {"v", E}}, {}, {}});
+                        StaticSizes{{{"k", D}, {"q", D}, {"v", E}},
+                                    {},
+                                    {},
+                                    /*fewestQueries=*/kFewQueries + 1});
     c = &made;
     for (float *array : {q, k, v})
       std::fill_n(array, 1000, 0.5f);

@@ -12,6 +12,8 @@
 
 #include "LinearKernels.h"
 
+#include <cstring>
+
 using namespace attn;
 using namespace attn::test;
 
@@ -340,6 +342,64 @@ TEST(RecurrentState, LaterTokensAreNotSeen) {
   Results b = inPieces(compile(elu1), others, {}, pieces);
   for (size_t n = 0; n < 20 * 8; ++n)
     ASSERT_EQ(a["o"][n], b["o"][n]) << n;
+}
+
+/// bf16 rows, as their upper halves; the state stays f32.
+TEST(RecurrentState, SixteenBitRows) {
+  const int64_t n = 21, d = 16, first = 19;
+  std::vector<uint16_t> halves[3];
+  std::vector<float> wide[3];
+  std::mt19937 random(4);
+  std::normal_distribution<float> normal;
+  for (int role = 0; role < 3; ++role)
+    for (int64_t e = 0; e < n * d; ++e) {
+      float x = normal(random);
+      uint32_t bits;
+      std::memcpy(&bits, &x, 4);
+      halves[role].push_back(static_cast<uint16_t>(bits >> 16));
+      bits &= 0xffff0000u;
+      std::memcpy(&x, &bits, 4);
+      wide[role].push_back(x);
+    }
+  const char *names[3] = {"q", "k", "v"};
+  Call call;
+  call.text = elu1;
+  call.target = "reference";
+  for (int role = 0; role < 3; ++role)
+    call.arguments.push_back({names[role], {wide[role].data(), {n, d}}});
+  std::vector<float> exact = call.results()["o"];
+
+  Kernel kernel = compile(elu1);
+  std::vector<uint16_t> o(n * d);
+  std::vector<float> mass(n), state;
+  std::vector<int64_t> shape;
+  for (int64_t begin = 0; begin < n;) {
+    int64_t count = begin ? 1 : first;
+    std::vector<Argument> arguments;
+    for (int role = 0; role < 3; ++role)
+      arguments.push_back({names[role], Tensor(halves[role].data() + begin * d,
+                                               Type::bf16, {count, d})});
+    if (begin) {
+      arguments.push_back({"state", {state.data(), shape}});
+    } else {
+      shape = kernel.shapeOf("state", arguments);
+      state.assign(static_cast<size_t>(shape[0] * shape[1]), NAN);
+    }
+    kernel(arguments,
+           {{"o", Tensor(o.data() + begin * d, Type::bf16, {count, d})},
+            {"mass", {mass.data() + begin, {count}}},
+            {"state", {state.data(), shape}}});
+    begin += count;
+  }
+  double error = 0, norm = 0;
+  for (size_t e = 0; e < o.size(); ++e) {
+    uint32_t bits = static_cast<uint32_t>(o[e]) << 16;
+    float x;
+    std::memcpy(&x, &bits, 4);
+    error += (double(x) - exact[e]) * (double(x) - exact[e]);
+    norm += double(exact[e]) * exact[e];
+  }
+  EXPECT_LE(std::sqrt(error / norm), 4e-3);
 }
 
 } // namespace
