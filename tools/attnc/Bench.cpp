@@ -15,6 +15,7 @@
 #include "Visibility.h"
 #include "runtime/Compile.h"
 #include "runtime/Kernel.h"
+#include "runtime/cuda/LaunchArguments.h"
 
 #include <fmt/format.h>
 
@@ -152,10 +153,43 @@ static void print(const BenchOptions &given, const Entry &entry, double peak) {
              entry.workspace / (1 << 20), entry.compile);
 }
 
+/// On a GPU: the kernels alone, between events of the device, and no peak to
+/// compare with.
+static int runOnGpu(const BenchOptions &given, std::vector<Entry> &entries,
+                    const ProblemShape &shape, Progress &progress) {
+  int64_t repetitions = given.repeat ? given.repeat : 50;
+  for (Entry &entry : entries) {
+    progress.show(fmt::format("bench {}", entry.name));
+    entry.seconds =
+        entry.prepared.gpu->time(entry.prepared.binding, repetitions);
+  }
+  progress.clear();
+  if (given.format == "text")
+    fmt::print("cuda; shape B,Hq,Hk,Nq,Nk,D,Dv = {}, {} rows, {} repetitions\n"
+               "{:<16} {:>10} {:>9} {:>11}\n",
+               shape.toString(), given.data, repetitions, "spec", "ms",
+               "TFLOP/s", "compile ms");
+  for (const Entry &entry : entries) {
+    double seconds = median(entry.seconds);
+    double tflops = entry.flops / seconds * 1e-12;
+    if (given.format == "text")
+      fmt::print("{:<16} {:>10.4f} {:>9.2f} {:>11.1f}\n", entry.name,
+                 seconds * 1e3, tflops, entry.compile);
+    else
+      fmt::print("{{\"spec\": \"{}\", \"target\": \"cuda\", \"ms\": {:.4f}, "
+                 "\"tflops\": {:.2f}, \"compile_ms\": {:.1f}}}\n",
+                 entry.name, seconds * 1e3, tflops, entry.compile);
+  }
+  return 0;
+}
+
 static int run(BenchOptions given) {
   ProblemShape shape = parseShape(given.shape);
   checkThreads(given.options.threads);
   checkTarget(given.options.target);
+  if (given.options.target == "cuda-emulator")
+    throw UsageError("--target cuda-emulator: its time says nothing of a "
+                     "GPU's; 'cpu', 'cuda' or 'reference' is expected");
   dataOf(given.data);
   if (given.format != "text" && given.format != "json")
     throw UsageError(
@@ -175,6 +209,9 @@ static int run(BenchOptions given) {
         }))
       throw UsageError(
           fmt::format("--set {}: no spec has such a parameter", setting.first));
+
+  if (given.options.target == "cuda")
+    return runOnGpu(given, entries, shape, progress);
 
   auto execute = [](const Entry &entry, const Kernel::Impl &runner) {
     double begin = now();
@@ -273,7 +310,7 @@ void attn::addBench(CLI::App &app, Action &action) {
   verb->add_option("--format", given->format,
                    "text, or json: one object a line")
       ->capture_default_str();
-  verb->add_option("--target", given->options.target, "cpu or reference")
+  verb->add_option("--target", given->options.target, "cpu, cuda or reference")
       ->capture_default_str();
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);
