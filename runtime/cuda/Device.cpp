@@ -40,6 +40,11 @@ struct Driver {
   int (*toHost)(void *, Address, size_t);
   int (*pointerAttribute)(void *, int, Address);
   int (*synchronize)(void *);
+  int (*makeEvent)(void **, unsigned);
+  int (*destroyEvent)(void *);
+  int (*recordEvent)(void *, void *);
+  int (*synchronizeEvent)(void *);
+  int (*elapsedMilliseconds)(float *, void *, void *);
   int (*errorText)(int, const char **);
   Library library;
   void *context = nullptr;
@@ -79,6 +84,11 @@ Driver::Driver() : library({"the CUDA driver", "", {"libcuda.so.1"}, {}}) {
   library.bind(toHost, "cuMemcpyDtoH_v2");
   library.bind(pointerAttribute, "cuPointerGetAttribute");
   library.bind(synchronize, "cuStreamSynchronize");
+  library.bind(makeEvent, "cuEventCreate");
+  library.bind(destroyEvent, "cuEventDestroy_v2");
+  library.bind(recordEvent, "cuEventRecord");
+  library.bind(synchronizeEvent, "cuEventSynchronize");
+  library.bind(elapsedMilliseconds, "cuEventElapsedTime");
   library.bind(errorText, "cuGetErrorString");
   check(init(0), "no GPU can be used");
   int count = 0, wanted = 0;
@@ -149,8 +159,20 @@ public:
       driver.unloadModule(module);
   }
   void run(const Binding &binding) const override;
+  std::vector<double> time(const Binding &binding,
+                           int64_t repetitions) const override;
 
 private:
+  /// Device memory in the place of an array of the host.
+  struct Mirror {
+    DeviceMemory memory;
+    char *host;
+    size_t bytes;
+    bool isOutput;
+  };
+  std::vector<Mirror> mirror(LaunchArguments &arguments) const;
+  void launch(const LaunchArguments &arguments) const;
+
   const Driver &driver;
   CudaProgram program;
   void *module = nullptr;
@@ -178,15 +200,8 @@ DeviceKernel::DeviceKernel(const CudaProgram &program, const Cache &cache)
   }
 }
 
-void DeviceKernel::run(const Binding &binding) const {
-  driver.check(driver.setContext(driver.context), "the GPU cannot be used");
-  LaunchArguments arguments(program, binding);
-  struct Mirror {
-    DeviceMemory memory;
-    char *host;
-    size_t bytes;
-    bool isOutput;
-  };
+std::vector<DeviceKernel::Mirror>
+DeviceKernel::mirror(LaunchArguments &arguments) const {
   std::vector<Mirror> mirrors;
   auto isOnDevice = [&](const void *p) {
     constexpr int memoryType = 2;
@@ -211,6 +226,10 @@ void DeviceKernel::run(const Binding &binding) const {
     mirrors.push_back({std::move(memory), host, bytes,
                        isOutputRole(program.arguments[n].role)});
   }
+  return mirrors;
+}
+
+void DeviceKernel::launch(const LaunchArguments &arguments) const {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const LaunchStage &stage = program.stages[s];
     int64_t blocks = arguments.blocks(stage);
@@ -229,12 +248,48 @@ void DeviceKernel::run(const Binding &binding) const {
                                /*stream=*/nullptr, addresses.data(), nullptr),
                  "the kernel cannot be launched");
   }
+}
+
+void DeviceKernel::run(const Binding &binding) const {
+  driver.check(driver.setContext(driver.context), "the GPU cannot be used");
+  LaunchArguments arguments(program, binding);
+  std::vector<Mirror> mirrors = mirror(arguments);
+  launch(arguments);
   driver.check(driver.synchronize(nullptr), "the kernel failed");
   for (const Mirror &mirror : mirrors)
     if (mirror.isOutput && mirror.bytes)
       driver.check(
           driver.toHost(mirror.host, mirror.memory.get(), mirror.bytes),
           "a result cannot be copied");
+}
+
+std::vector<double> DeviceKernel::time(const Binding &binding,
+                                       int64_t repetitions) const {
+  driver.check(driver.setContext(driver.context), "the GPU cannot be used");
+  LaunchArguments arguments(program, binding);
+  std::vector<Mirror> mirrors = mirror(arguments);
+  struct Event {
+    const Driver &driver;
+    void *handle = nullptr;
+    explicit Event(const Driver &driver) : driver(driver) {
+      driver.check(driver.makeEvent(&handle, 0), "no event can be made");
+    }
+    ~Event() { driver.destroyEvent(handle); }
+  } begin(driver), end(driver);
+  std::vector<double> seconds;
+  for (int64_t n = 0; n <= repetitions; ++n) {
+    driver.check(driver.recordEvent(begin.handle, nullptr), "no time is kept");
+    launch(arguments);
+    driver.check(driver.recordEvent(end.handle, nullptr), "no time is kept");
+    driver.check(driver.synchronizeEvent(end.handle), "the kernel failed");
+    float milliseconds = 0;
+    driver.check(
+        driver.elapsedMilliseconds(&milliseconds, begin.handle, end.handle),
+        "no time is kept");
+    if (n) // the first one loads the code
+      seconds.push_back(milliseconds * 1e-3);
+  }
+  return seconds;
 }
 
 std::shared_ptr<const GpuKernel>

@@ -33,6 +33,11 @@ bool runtime::isOutputRole(const std::string &role) {
   return true;
 }
 
+std::vector<double> GpuKernel::time(const Binding &, int64_t) const {
+  throw Error(
+      "the emulator's time says nothing of a GPU's; take --target=cuda");
+}
+
 LaunchArguments::LaunchArguments(const CudaProgram &program,
                                  const Binding &binding)
     : tensors(binding.arrays) {

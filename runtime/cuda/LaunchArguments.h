@@ -23,6 +23,10 @@ class GpuKernel {
 public:
   virtual ~GpuKernel() = default;
   virtual void run(const Binding &binding) const = 0;
+  /// Seconds that each of so many runs takes, without copies from and to the
+  /// host, after one that is not counted.
+  virtual std::vector<double> time(const Binding &binding,
+                                   int64_t repetitions) const;
 };
 
 /// The type that all rows of a call have; throws where they differ.

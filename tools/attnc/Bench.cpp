@@ -10,6 +10,7 @@
 #include "Machine.h"
 #include "ScheduleOption.h"
 #include "TypeOption.h"
+#include "runtime/cuda/LaunchArguments.h"
 
 #include <fmt/format.h>
 
@@ -105,10 +106,43 @@ static int runTables(const BenchOptions &given) {
   return given.suite ? runSuite(table) : runGrid(table, *given.grid);
 }
 
+/// On a GPU: the kernels alone, between events of the device, and no peak to
+/// compare with.
+static int runOnGpu(const BenchOptions &given, std::vector<BenchEntry> &entries,
+                    const ProblemShape &shape, Progress &progress) {
+  int64_t repetitions = given.repeat ? given.repeat : 50;
+  for (BenchEntry &entry : entries) {
+    progress.show(fmt::format("bench {}", entry.name));
+    entry.seconds =
+        entry.prepared.gpu->time(entry.prepared.binding, repetitions);
+  }
+  progress.clear();
+  if (given.format == "text")
+    fmt::print("cuda; shape B,Hq,Hk,Nq,Nk,D,Dv = {}, {} rows, {} repetitions\n"
+               "{:<16} {:>10} {:>9} {:>11}\n",
+               shape.toString(), given.data, repetitions, "spec", "ms",
+               "TFLOP/s", "compile ms");
+  for (const BenchEntry &entry : entries) {
+    double seconds = median(entry.seconds);
+    double tflops = entry.flops / seconds * 1e-12;
+    if (given.format == "text")
+      fmt::print("{:<16} {:>10.4f} {:>9.2f} {:>11.1f}\n", entry.name,
+                 seconds * 1e3, tflops, entry.compile);
+    else
+      fmt::print("{{\"spec\": \"{}\", \"target\": \"cuda\", \"ms\": {:.4f}, "
+                 "\"tflops\": {:.2f}, \"compile_ms\": {:.1f}}}\n",
+                 entry.name, seconds * 1e3, tflops, entry.compile);
+  }
+  return 0;
+}
+
 static int run(BenchOptions given) {
   ProblemShape shape = parseShape(given.shape);
   checkThreads(given.options.threads);
   checkTarget(given.options.target);
+  if (given.options.target == "cuda-emulator")
+    throw UsageError("--target cuda-emulator: its time says nothing of a "
+                     "GPU's; 'cpu', 'cuda' or 'reference' is expected");
   dataOf(given.data);
   if (given.format != "text" && given.format != "json")
     throw UsageError(
@@ -146,6 +180,9 @@ static int run(BenchOptions given) {
                      }))
       throw UsageError(
           fmt::format("--set {}: no spec has such a parameter", setting.first));
+
+  if (given.options.target == "cuda")
+    return runOnGpu(given, entries, shape, progress);
 
   // The first run of each is not counted; it tells how many repetitions there
   // is time for.
@@ -256,7 +293,7 @@ void attn::addBench(CLI::App &app, Action &action) {
   verb->add_option("--format", given->format,
                    "text, or json: one object a line")
       ->capture_default_str();
-  verb->add_option("--target", given->options.target, "cpu or reference")
+  verb->add_option("--target", given->options.target, "cpu, cuda or reference")
       ->capture_default_str();
   addLevelOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);

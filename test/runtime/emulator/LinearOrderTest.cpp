@@ -148,7 +148,9 @@ TEST(LinearOrder, BothOrdersInOneProgram) {
                       "dot(phi(q), phi(k)); mask = causal }",
                       shape);
     CudaProgram program = call.program();
-    EXPECT_EQ(program.stages.size(), 3u); // features of keys, both orders
+    // Features of keys; the quadratic order, whole and in parts; their merge;
+    // the linear order.
+    EXPECT_EQ(program.stages.size(), 5u);
     EXPECT_NE(program.source.find("absorb(state"), std::string::npos);
     call.run(program);
     EXPECT_LE(call.error(), boundOf(shape.type)) << n;
