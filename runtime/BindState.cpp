@@ -46,6 +46,37 @@ static void checkTokens(const Binding &binding,
                   "sequence stands, and key_lengths say how many tokens come");
 }
 
+/// The number of tokens in every state, n mod 2^20 and n / 2^20: what no call
+/// gave, or what leads beyond the positions that there are, is refused.
+static void checkCounts(const std::string &who, const Tensor &tensor,
+                        int64_t tokens) {
+  const auto *data = static_cast<const float *>(tensor.data);
+  constexpr float low = 1 << 20, high = 1 << 10;
+  for (int64_t b = 0; b < tensor.shape[0]; ++b)
+    for (int64_t h = 0; h < tensor.shape[1]; ++h) {
+      const float *count = data + b * tensor.strides[0] +
+                           h * tensor.strides[1] +
+                           (tensor.shape[2] - 1) * tensor.strides[2];
+      auto isCount = [](float x, float end) {
+        return x >= 0 && x < end &&
+               x == static_cast<float>(static_cast<int>(x));
+      };
+      std::string place =
+          who + "[" + std::to_string(b) + ", " + std::to_string(h) + "]";
+      if (!isCount(count[0], low) || !isCount(count[1], high))
+        throw Error(place + " holds " + toString(count[0]) + " + 2^20 * " +
+                    toString(count[1]) +
+                    " tokens: it is no state that a call gave");
+      int64_t before = static_cast<int64_t>(count[0]) +
+                       static_cast<int64_t>(count[1]) * (1 << 20);
+      if (before + tokens > kPositionLimit)
+        throw Error(
+            place + " holds " + std::to_string(before) +
+            " tokens, and with those of this call there are more than " +
+            std::to_string(kPositionLimit));
+    }
+}
+
 void runtime::bindState(Binding &binding, const Signature &signature,
                         const std::vector<Argument> &arguments,
                         const StateShape &state) {
@@ -76,6 +107,7 @@ void runtime::bindState(Binding &binding, const Signature &signature,
     throw Error(who + " has shape " + toString(tensor.shape) +
                 "; here a state is " + toString(full));
   checkStateRows(who, tensor);
+  checkCounts(who, tensor, binding.queries);
   binding.sources.push_back({given->name, tensor});
   bound = std::move(tensor);
 }

@@ -168,8 +168,37 @@ Value CEntryBuilder::valuesHold(unsigned n) {
                allowed[0], allowed[1], allowed[2], allowed[3]})[0];
 }
 
+/// Whether the last row of every state begins with a number of tokens, n mod
+/// 2^20 and n / 2^20; it must be readable.
+Value CEntryBuilder::countsHold(unsigned n) {
+  const CField &f = interface.fields[n];
+  Value view = allocate(1 + 2 * kCRank), all = flag(true);
+  for (int64_t axis = 0; axis < kCRank; ++axis) {
+    storeWord(axis < 2 ? shapeOf(n, axis) : word(1), view, 1 + axis);
+    storeWord(axis < 2 ? strideOf(n, axis) : word(0), view, 1 + kCRank + axis);
+  }
+  for (int64_t part : {0, 1}) {
+    int64_t element = (f.extents[2] - 1) * f.extents[3] + part;
+    storeWord(add(loadWord(members[n].view, 0), word(4 * element)), view, 0);
+    auto holds = [&](double bound, bool less, bool notLess) {
+      return call("attn.c.values", types.i1,
+                  {view, flag(false), word(0), word(0), real(bound), flag(less),
+                   flag(notLess), flag(notLess), flag(false)})[0];
+    };
+    all = both(all, holds(0, false, true));
+    all = both(all, holds(part ? 1 << 10 : 1 << 20, true, false));
+  }
+  return all;
+}
+
 void CEntryBuilder::checkValues(Value arguments) {
   for (auto [n, f] : llvm::enumerate(interface.fields)) {
+    if (f.isState()) {
+      Value holds = choose(
+          equal(state, status(CError::None)), types.i1,
+          [&, n = n] { return countsHold(n); }, [&] { return flag(true); });
+      fail(negate(holds), CError::Value, n);
+    }
     bool checked = f.isOptional() || f.integer || !f.relop.empty();
     if (f.isOutput() || f.isRows())
       continue;

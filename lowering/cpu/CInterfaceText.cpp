@@ -135,6 +135,8 @@ std::string CField::valueText() const {
     return "0 <= query_lengths <= Nq";
   case ArgKind::Offset:
     return "-2^30 <= offset <= 2^30";
+  case ArgKind::State:
+    return "0 <= tokens < 2^30";
   case ArgKind::Param: {
     std::string text;
     if (!relop.empty())

@@ -43,9 +43,11 @@ std::pair<int64_t, int64_t> costsOf(AttentionOp op) {
   // order's pairs nothing; tensor powers are written and read once more. Of a
   // causal mask's pairs the quadratic order computes half, and the linear order
   // has pairs inside its tiles.
+  // A row also costs what does not depend on its length, the rest of a tile.
   bool plain = rank <= length;
-  int64_t each = plain ? (ordered ? 30 : 12) : (ordered ? 50 : 26);
-  return {20 * (length + value), each * rank * (value + 1)};
+  int64_t each = plain ? 12 : ordered ? 50 : 25;
+  int64_t fixed = plain ? (ordered ? 500 : 5500) : (ordered ? 10000 : 17000);
+  return {20 * (length + value), each * rank * (value + 1) + fixed};
 }
 
 /// What the linear order of `op` would keep in a GPU's shared memory.

@@ -13,6 +13,7 @@
 
 #include "CKernel.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -110,6 +111,15 @@ TEST_F(AheadOfTimeState, WhatAProgramCanGetWrong) {
             "strides[2] is not " +
                 std::to_string(shape[3]) + ", or strides[3] not 1");
   c.set("state", {state.data(), shape});
+  size_t last = state.size() - static_cast<size_t>(shape[3]);
+  for (float count : {-1.0f, 1048576.0f, NAN}) {
+    state[last] = count;
+    EXPECT_EQ(error(), "t: state: a value breaks 0 <= tokens < 2^30");
+  }
+  state[last] = 0, state[last + 1] = 1024;
+  EXPECT_EQ(error(), "t: state: a value breaks 0 <= tokens < 2^30");
+  state[last + 1] = 0;
+  ASSERT_EQ(c.run(), 0);
   c.set("k", rows(2, 2, 7));
   EXPECT_EQ(error(), "t: k: its shape must be [B, Hk, N, 4]; B as in q; N as "
                      "in q");

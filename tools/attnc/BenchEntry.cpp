@@ -156,6 +156,8 @@ double attn::timeOther(const std::string &command, const ProblemShape &shape,
       last = number;
     at = end;
   }
+  if (last && !(*last > 0))
+    throw Error("'" + line + "' says that it took no time");
   if (!last)
     throw Error("'" + line + "' prints no number; it is to print milliseconds");
   return *last;

@@ -39,6 +39,8 @@ static void choose(std::vector<std::vector<TableRow>> &sets,
     });
   };
   sets.erase(std::remove_if(sets.begin(), sets.end(), isOther), sets.end());
+  if (sets.empty())
+    throw UsageError("--only " + only + ": no row has this in its name");
 }
 
 //===----------------------------------------------------------------------===//

@@ -51,6 +51,11 @@ static int run(const MergeOptions &given) {
   Files out;
   for (const std::string &text : given.out)
     addFile(out, text, "--out");
+  std::map<std::string, std::string> written;
+  for (const auto &[name, file] : out)
+    if (!written.emplace(file, name).second)
+      throw UsageError(
+          fmt::format("--out {}: {} is written twice", name, file));
   // The first part says what the others are merged by.
   const Files &first = parts.front();
   if (first.count("lse") && first.count("mass"))
@@ -114,7 +119,8 @@ void attn::addMerge(CLI::App &app, Action &action) {
   auto given = std::make_shared<MergeOptions>();
   verb->add_option("--part", given->parts,
                    "o=FILE.npy,lse=FILE.npy, or mass instead of lse, of one "
-                   "part of the keys; o=FILE.npy alone under normalize = none")
+                   "part of the keys; o=FILE.npy alone under normalize = none; "
+                   "a name has no comma here")
       ->required()
       ->allow_extra_args(false);
   verb->add_option("--out", given->out,

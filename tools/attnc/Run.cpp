@@ -16,6 +16,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace attn;
@@ -44,15 +45,19 @@ static Type typeOf(const std::string &result, const GivenInputs &inputs,
 /// A line of figures for a result that goes to no file.
 static void summarise(const std::string &name, const Array &array) {
   double low = std::numeric_limits<double>::infinity(), high = -low, sum = 0;
+  int64_t nan = 0;
   for (int64_t n = 0; n < array.size(); ++n) {
     double x = array.real(n);
+    nan += std::isnan(x);
     low = std::min(low, x);
     high = std::max(high, x);
     sum += x;
   }
   fmt::print("{} ({}) {}", name, fmt::join(array.shape, ", "),
              nameOf(array.type));
-  if (array.size())
+  if (nan)
+    fmt::print(": {} of {} are NaN", nan, array.size());
+  else if (array.size())
     fmt::print(": min {:.6g}, mean {:.6g}, max {:.6g}", low, sum / array.size(),
                high);
   fmt::print("\n");

@@ -117,6 +117,26 @@ TEST(RecurrentErrors, Calls) {
   EXPECT_EQ(with({"state", {state.data(), {18, 16}, {32, 1}}}),
             "'state' has strides [0, 0, 32, 1]; the 18 x 16 numbers of a head "
             "stand one behind the other");
+  // What no call gave.
+  std::vector<float> odd(18 * 16, 0);
+  auto withCount = [&](float low, float high) {
+    odd[17 * 16] = low, odd[17 * 16 + 1] = high;
+    return with({"state", {odd.data(), {18, 16}}});
+  };
+  EXPECT_EQ(withCount(100, 3), "no error");
+  for (auto [low, high] : {std::pair<float, float>{NAN, 0},
+                           {0.5f, 0},
+                           {-5, 0},
+                           {1 << 20, 0},
+                           {0, 1 << 10},
+                           {0, INFINITY}})
+    EXPECT_NE(withCount(low, high).find("it is no state that a call gave"),
+              std::string::npos)
+        << withCount(low, high);
+  EXPECT_EQ(
+      withCount((1 << 20) - 3, 1023),
+      "'state'[0, 0] holds 1073741821 tokens, and with those of this call "
+      "there are more than 1073741824");
   // In place, or apart.
   EXPECT_EQ(with({"state", {state.data(), {18, 16}}}), "no error");
   EXPECT_EQ(with({"state", {state.data() + 18 * 16, {18, 16}}}), "no error");
