@@ -19,10 +19,6 @@ using namespace mlir;
 using namespace attn;
 using tile::TileType;
 
-/// Tiles of at most so many queries are soon done with their rows: what comes
-/// behind them in memory is asked for in time.
-static constexpr int64_t kSoonDone = 32;
-
 void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
                                int64_t vectors, Value panel, Value limitC,
                                Value limitX, int64_t extentX, const Scalars &s,
@@ -197,8 +193,7 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
 
   // A few queries are soon done with a tile of keys. What lies behind it, the
   // next tile's rows or the next head's, is asked for now.
-  bool isSmall = panels * panelLanes() <= kSoonDone;
-  if (x == 'k' && hasKeys && isSmall)
+  if (x == 'k' && hasKeys && isSoonDone())
     for (Ahead rows : keysAhead(op)) {
       rows.start = mul(view.rows, rows.stride);
       loop(index(0), view.rows, 1,
@@ -258,7 +253,7 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
         [&] {
           // Few keys are what tiles of few queries often have.
           nest(accTree, existing, multiplyAdd, level.rowBlock,
-               c != 'k' || isSmall ? level.unroll : 1);
+               c != 'k' || isSoonDone() ? level.unroll : 1);
         });
   };
   if (!op.getEdge()) {

@@ -212,6 +212,10 @@ static bool touchesTiles(Operation &op) {
 }
 
 LogicalResult CpuEmitter::emitBlock(Block &block) {
+  if (isa<scf::ForallOp>(block.getParentOp()))
+    block.walk([&](tile::ContractOp op) {
+      hasFeatures |= typeOf(op.getA()).has('r') || typeOf(op.getB()).has('r');
+    });
   bool innermost = block.getParentOp()->getParentOfType<scf::ForOp>() ||
                    isa<scf::ForOp>(block.getParentOp());
   for (Operation &op : block)

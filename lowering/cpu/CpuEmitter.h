@@ -306,6 +306,11 @@ private:
   static char other(tile::TileType t) {
     return t.getAxes()[0] == 'q' ? t.getAxes()[1] : t.getAxes()[0];
   }
+  /// Tiles of few queries are soon done with their rows: what comes behind them
+  /// in memory is asked for in time. Products with a state ask on the way.
+  bool isSoonDone() const {
+    return panels * panelLanes() <= 32 && !hasFeatures;
+  }
   int64_t panelLanes() const { return level.lanes * level.panelVectors; }
 
   mlir::OpBuilder b;
@@ -323,7 +328,8 @@ private:
   llvm::DenseSet<mlir::Operation *> done;
   llvm::SmallVector<std::pair<mlir::scf::ForOp, int64_t>> unrolls;
   bool masked = false;
-  char laneAxis = 0; ///< of what is evaluated in a row-major grid
+  bool hasFeatures = false; ///< whether the stage is one of the linear order
+  char laneAxis = 0;        ///< of what is evaluated in a row-major grid
   /// Of the loads that no contraction has asked ahead for: the rows after.
   llvm::DenseMap<mlir::Operation *, Ahead> loadsAhead;
   /// Vectors of (q) tiles, loaded ahead of a loop over the other axis.

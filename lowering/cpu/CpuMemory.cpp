@@ -11,10 +11,6 @@ using namespace mlir;
 using namespace attn;
 using tile::TileType;
 
-/// Tiles of at most so many queries are soon done with their rows: what comes
-/// behind them in memory is asked for in time.
-static constexpr int64_t kSoonDone = 32;
-
 /// Address arithmetic is spelled out, so that what does not change in a loop
 /// can leave it.
 std::pair<Value, Value> CpuEmitter::flatten(Value memory, ValueRange indices,
@@ -157,7 +153,7 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   panelCount = make<arith::CeilDivSIOp>(here, index(panelLanes()));
   Value last = max(add(rows, -1), index(0));
   Value source = flat, step = stride;
-  if (type.rank() == 2 && panels * panelLanes() <= kSoonDone) {
+  if (type.rank() == 2 && isSoonDone()) {
     // The next tile's, or the next head's.
     int64_t line = 512 / elementOf(flat).getIntOrFloatBitWidth();
     Ahead next{
