@@ -105,15 +105,22 @@ LogicalResult LinearEmitter::lowerParts() {
   return success();
 }
 
-/// Row by row of the state: parts are added in their order.
+/// Rows of the state, a few an item, so that sequences of the other order cost
+/// little: parts are added in their order.
 LogicalResult LinearEmitter::lowerMerge() {
-  enterGrid(b.index(dimE + 1), statePerHead);
-  Value row = inductions[0];
+  constexpr int64_t rowsOfItem = 16;
+  enterGrid(b.index(llvm::divideCeil(dimE + 1, rowsOfItem)), statePerHead);
+  Value firstRow = b.mul(inductions[0], b.index(rowsOfItem));
   Value length = partLength(b, at.nk, tileK);
   Value parts = b.make<arith::CeilDivSIOp>(at.nk, length);
   auto several = b.make<scf::IfOp>(b.cmp(CmpIPredicate::sgt, parts, b.index(1)),
                                    /*withElse=*/false);
   b.setInsertionPointToStart(several.thenBlock());
+  Value lastRow =
+      b.min(b.add(firstRow, b.index(rowsOfItem)), b.index(dimE + 1));
+  auto rows = b.make<scf::ForOp>(firstRow, lastRow, b.index(1));
+  b.setInsertionPointToStart(rows.getBody());
+  Value row = rows.getInductionVar();
   tile::TileType type = b.type("r", {rank});
   auto load = [&](Value part) -> Value {
     Value at0 = b.add(b.mul(part, b.index(dimE + 1)), row);

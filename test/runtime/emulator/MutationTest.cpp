@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"NoSumOfFeatures", "z.x[n] += sum;", "", 0},
         Fault{"NoBarrierAfterSums", "storeFeatures(z, kept);\n  barrier();",
               "storeFeatures(z, kept);", 0},
-        Fault{"APartNotMerged", "j0 = 1; j0 < n", "j0 = 2; j0 < n", 0},
+        Fault{"APartNotMerged", "j0_1 = 1; j0_1 < n", "j0_1 = 2; j0_1 < n", 0},
         Fault{"StateNotZero", "fill(state, 0.f);", "", kLast},
         Fault{"NoWaitForTheState", "arrive<0>();", "barrier();", kLast}),
     [](const auto &info) { return info.param.name; });
