@@ -53,9 +53,12 @@ private:
   mlir::LogicalResult begin(int64_t queries);
   mlir::LogicalResult loadQueries();
   mlir::scf::ForallOp enterGrid(llvm::ArrayRef<mlir::OpFoldResult> extents);
+  /// Work items: tiles of queries of every head.
+  mlir::scf::ForallOp enterTilesOfHeads();
   void enterSequence();
   void enterPositions();
   State initialState(mlir::Value sink);
+  llvm::FailureOr<State> stateFromSink();
   llvm::FailureOr<mlir::Value> sinkOf();
   mlir::LogicalResult loopOverKeys(mlir::Value lo, mlir::Value hi,
                                    State &state);

@@ -69,13 +69,10 @@ LogicalResult QuadraticEmitter::lowerPartsOfHead() {
   enterPositions();
   if (failed(loadQueries()))
     return failure();
-  FailureOr<Value> sink = sinkOf();
-  if (failed(sink))
+  FailureOr<State> state = stateFromSink();
+  if (failed(state) || failed(loopOverKeys(lo, hi, *state)))
     return failure();
-  State state = initialState(*sink);
-  if (failed(loopOverKeys(lo, hi, state)))
-    return failure();
-  storePart(part, state);
+  storePart(part, *state);
   op.erase();
   return success();
 }
@@ -83,19 +80,13 @@ LogicalResult QuadraticEmitter::lowerPartsOfHead() {
 LogicalResult QuadraticEmitter::lowerMergeOfHead() {
   if (failed(begin(tileQ)))
     return failure();
-  Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
-  scf::ForallOp grid = enterGrid({group, tiles});
-  at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
-  q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
-  enterSequence();
-  enterPositions();
-  FailureOr<Value> sink = sinkOf();
-  if (failed(sink))
+  enterTilesOfHeads();
+  FailureOr<State> first = stateFromSink();
+  if (failed(first))
     return failure();
   Value parts = b.make<arith::CeilDivSIOp>(at.nk, partLength());
-  State first = initialState(*sink);
   auto loop = b.make<scf::ForOp>(
-      b.index(0), parts, b.index(1), first,
+      b.index(0), parts, b.index(1), *first,
       [&](OpBuilder &nested, Location, Value part, ValueRange carried) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPoint(nested.getInsertionBlock(),

@@ -112,22 +112,32 @@ LogicalResult QuadraticEmitter::loadQueries() {
   return mask->enterQuery({}, nullptr, positions);
 }
 
-LogicalResult QuadraticEmitter::lower() {
-  if (failed(begin(tileQ)))
+FailureOr<QuadraticEmitter::State> QuadraticEmitter::stateFromSink() {
+  FailureOr<Value> sink = sinkOf();
+  if (failed(sink))
     return failure();
+  return initialState(*sink);
+}
+
+scf::ForallOp QuadraticEmitter::enterTilesOfHeads() {
   Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
   scf::ForallOp grid = enterGrid({group, tiles});
   at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
   q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
   enterSequence();
   enterPositions();
+  return grid;
+}
+
+LogicalResult QuadraticEmitter::lower() {
+  if (failed(begin(tileQ)))
+    return failure();
+  enterTilesOfHeads();
   if (failed(loadQueries()))
     return failure();
-  FailureOr<Value> sink = sinkOf();
-  if (failed(sink))
-    return failure();
-  State state = initialState(*sink);
-  if (failed(loopOverKeys(b.index(0), at.nk, state)) || failed(finish(state)))
+  FailureOr<State> state = stateFromSink();
+  if (failed(state) || failed(loopOverKeys(b.index(0), at.nk, *state)) ||
+      failed(finish(*state)))
     return failure();
   op.erase();
   return success();

@@ -255,22 +255,16 @@ LogicalResult QuadraticEmitter::lowerMerge() {
   if (failed(begin(kFewQueries)))
     return failure();
   // Rows past a given length are written too.
-  Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
-  scf::ForallOp grid = enterGrid({group, tiles});
+  scf::ForallOp grid = enterTilesOfHeads();
   makeRowMajor(grid);
   Value member = grid.getInductionVar(2);
-  at.head = b.add(b.mul(at.kvHead, group), member);
-  q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
-  enterSequence();
-  enterPositions();
-  FailureOr<Value> sink = sinkOf();
-  if (failed(sink))
+  FailureOr<State> first = stateFromSink();
+  if (failed(first))
     return failure();
   Value parts = b.make<arith::CeilDivSIOp>(at.nk, partLength());
   Value isPast = b.cmp(CmpIPredicate::sge, q0, at.nq);
-  State state =
-      mergeParts(initialState(*sink), b.select(isPast, b.index(0), parts),
-                 b.add(b.mul(member, at.nq), q0));
+  State state = mergeParts(*first, b.select(isPast, b.index(0), parts),
+                           b.add(b.mul(member, at.nq), q0));
   if (failed(finish(state)))
     return failure();
   op.erase();
