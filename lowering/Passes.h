@@ -10,6 +10,7 @@
 
 #include "dialect/attn/Attn.h"
 #include "dialect/tile/Tile.h"
+#include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -87,8 +87,8 @@ def ToTileLoopsPass : Pass<"attn-to-tile-loops", "::mlir::ModuleOp"> {
 }
 
 def TileToCpuPass : Pass<"tile-to-cpu", "::mlir::ModuleOp"> {
-  let summary = "tile operations to vector, scf and memref";
-  let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
+  let summary = "tile operations to vector, scf, memref and amx";
+  let dependentDialects = ["::mlir::amx::AMXDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
       "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect"];
 }
 

@@ -10,6 +10,11 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 using namespace attn;
 
 // panelVectors * rowBlock accumulators, panelVectors operands and one broadcast
@@ -17,10 +22,18 @@ using namespace attn;
 // 32): without one, unrolling makes the scheduler spill an accumulator in the
 // inner loop. Many panels: keys come from far once a tile of queries, and a
 // mask is looked at panel by panel.
+// On the matrix unit a panel is two tiles wide, and what it works on (pairs,
+// their 16-bit copies, sums, rows of keys and values: 8 + 4 + 8 + 16 KiB for
+// rows of 64) stays in the first-level cache; many panels share the packing of
+// keys and values.
 static const CpuLevel levels[] = {
-    {"x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64, true},
-    {"x86-64-v3", "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true},
-    {"x86-64-v2", "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false},
+    {"amx", "amx", "x86-64-v4",
+     "-prefer-256-bit,+amx-tile,+amx-bf16,+avx512bf16", 16, 4, 4, 4, 1, 64,
+     true, 2, 8, true},
+    {"x86-64-v4", "x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1,
+     64, true},
+    {"x86-64-v3", "x86-64-v3", "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true},
+    {"x86-64-v2", "x86-64-v2", "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false},
 };
 
 llvm::ArrayRef<CpuLevel> attn::cpuLevels() { return levels; }
@@ -43,10 +56,31 @@ std::optional<CpuLevel> attn::parseCpuLevel(llvm::StringRef text) {
   if (!level || !machine)
     return std::nullopt;
   CpuLevel result = *level;
+  result.code = machine->code;
   result.cpu = machine->cpu;
   result.features = machine->features;
   result.hasHalfConversion = machine->hasHalfConversion;
+  result.hasMatrixUnit = machine->hasMatrixUnit;
   return result;
+}
+
+CpuLevel CpuLevel::onMatrixUnit() const {
+  CpuLevel level = *this;
+  level.rowBlock = panelVectors * rowBlock / matrixVectors;
+  level.panelVectors = matrixVectors;
+  level.panels = matrixPanels;
+  return level;
+}
+
+/// Whether the system lets this process use the tile registers, which it has to
+/// be asked for (Linux, Documentation/arch/x86/xstate.rst).
+static bool mayUseTileRegisters() {
+#if defined(__x86_64__) && defined(__linux__)
+  constexpr long requestPermission = 0x1023, tileData = 18;
+  return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;
+#else
+  return false;
+#endif
 }
 
 static const CpuLevel &detectLevel() {
@@ -55,11 +89,13 @@ static const CpuLevel &detectLevel() {
     return llvm::all_of(names,
                         [&](llvm::StringRef n) { return host.lookup(n); });
   };
-  if (has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}))
-    return levels[0];
+  if (has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})) {
+    bool tiles = has({"amx-tile", "amx-bf16", "avx512bf16"});
+    return levels[tiles && mayUseTileRegisters() ? 0 : 1];
+  }
   if (has({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}))
-    return levels[1];
-  return levels[2];
+    return levels[2];
+  return levels[3];
 }
 
 const CpuLevel &attn::hostCpuLevel() {
@@ -70,12 +106,12 @@ const CpuLevel &attn::hostCpuLevel() {
 
 std::string attn::nameOf(const CpuLevel &level) {
   std::string name = level.name.str();
-  return level.cpu == level.name ? name : name + "@" + level.cpu.str();
+  return level.code == level.name ? name : name + "@" + level.code.str();
 }
 
 bool attn::hostRuns(const CpuLevel &level) {
   for (const CpuLevel &known : levels) // the most capable first
-    if (known.cpu == level.cpu)
+    if (known.name == level.code)
       return &known >= &hostCpuLevel();
   return false;
 }

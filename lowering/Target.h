@@ -23,8 +23,9 @@ namespace attn {
 
 /// One feature level of the CPU target.
 struct CpuLevel {
-  llvm::StringLiteral name; ///< as in `--march=`, and in #attn.target
-  llvm::StringLiteral cpu;  ///< LLVM's name of the machine: that of the level
+  llvm::StringLiteral name;     ///< as in `--march=`, and in #attn.target
+  llvm::StringLiteral code;     ///< the level whose instructions are used
+  llvm::StringLiteral cpu;      ///< LLVM's name of the machine
   llvm::StringLiteral features; ///< LLVM's feature string beyond `cpu`
   int64_t lanes;                ///< f32 lanes of a vector
   int64_t panelVectors;   ///< vectors of queries in a panel (register block)
@@ -33,9 +34,15 @@ struct CpuLevel {
   int64_t panels;         ///< panels in a tile of queries
   int64_t tileK;          ///< keys in a tile
   bool hasHalfConversion; ///< converts f16 to f32 and back (F16C)
-  bool fastMath = false;  ///< as asked for: fewer digits, fewer special values
+  /// Vectors in a panel, and panels, where products of bf16 rows go through
+  /// tiles of 16 rows of 64 bytes; 0: they never do.
+  int64_t matrixVectors = 0, matrixPanels = 0;
+  bool hasMatrixUnit = false; ///< multiplies such tiles (AMX-BF16)
+  bool fastMath = false;      ///< as asked for: fewer digits, special values
   /// Queries in a tile.
   int64_t tileQ() const { return lanes * panelVectors * panels; }
+  /// The level with the register block of products on the matrix unit.
+  CpuLevel onMatrixUnit() const;
 };
 
 /// All levels, the most capable first.

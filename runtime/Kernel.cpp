@@ -97,8 +97,14 @@ Kernel::Impl::specialise(const StaticSizes &sizes) {
 
 std::string Kernel::Impl::levelName() const {
   if (!rules.gpu)
-    return level->name.str();
+    return nameOf(*level);
   return options.level.empty() ? "default architecture" : options.level;
+}
+
+bool Kernel::Impl::roundsWeights(Type storage) const {
+  if (rules.gpu)
+    return storage == Type::bf16 || storage == Type::f16;
+  return !rules.reference && level->matrixVectors && storage == Type::bf16;
 }
 
 struct Kernel::Impl::GpuCode {
@@ -145,7 +151,7 @@ Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
 
 double Kernel::Impl::compile(Specialisation &code) const {
   if (!hostRuns(getLevel()))
-    throw Error("this machine does not run " + getLevel().cpu.str() +
+    throw Error("this machine does not run " + getLevel().code.str() +
                 "; its best feature level is " + hostCpuLevel().name.str());
   return code.compile(getLevel());
 }

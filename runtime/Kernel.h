@@ -59,6 +59,9 @@ struct Kernel::Impl {
   const CpuLevel &getLevel() const { return *level; }
   /// The feature level or architecture, for messages.
   std::string levelName() const;
+  /// Whether weights of values of this type may be rounded to it before they
+  /// are summed: by the matrix units of GPUs and CPUs.
+  bool roundsWeights(Type storage) const;
 
   std::shared_ptr<runtime::Compilation> compilation;
   const runtime::Signature &signature;

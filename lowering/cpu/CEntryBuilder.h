@@ -148,6 +148,7 @@ private:
   void checkOutput(unsigned n);
   void checkValues(mlir::Value arguments);
   mlir::Value valuesHold(unsigned n);
+  void askForTileRegisters();
   mlir::Value countsHold(unsigned n);
   void checkOverlaps();
   mlir::Value rowsOf(const CWorkspace &w) {

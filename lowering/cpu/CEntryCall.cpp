@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/attn/Attn.h"
+#include "lowering/Target.h"
 #include "lowering/cpu/CEntryBuilder.h"
 
 using namespace attn;
@@ -131,6 +133,30 @@ void CEntryBuilder::writeCall(Value arguments, Value prepared) {
   storeWord(word(kMarker), prepared, CInterface::Marker);
 }
 
+/// Whoever uses AMX must ask Linux for its registers, once a process: again and
+/// again is cheap (Documentation/arch/x86/xstate.rst).
+void CEntryBuilder::askForTileRegisters() {
+  auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
+  std::optional<CpuLevel> level =
+      target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
+  if (!level || !level->hasMatrixUnit)
+    return;
+  constexpr int64_t archPrctl = 158, requestPermission = 0x1023, tileData = 18;
+  Value result =
+      make<LLVM::InlineAsmOp>(
+          types.i64,
+          ValueRange{word(archPrctl), word(requestPermission), word(tileData)},
+          "syscall",
+          "={rax},{rax},{rdi},{rsi},~{rcx},~{r11},~{memory},~{dirflag},"
+          "~{fpsr},~{flags}",
+          /*has_side_effects=*/true, /*is_align_stack=*/false,
+          LLVM::TailCallKind::None,
+          LLVM::AsmDialectAttr::get(getContext(), LLVM::AsmDialect::AD_ATT),
+          ArrayAttr())
+          .getResult(0);
+  fail(differ(result, word(0)), CError::Machine, -1);
+}
+
 /// NAME.prepare(args, call, bytes) -> status: checks everything, then makes the
 /// call. Without a call it says how many bytes the workspace needs.
 void CEntryBuilder::buildPrepare() {
@@ -158,6 +184,7 @@ void CEntryBuilder::buildPrepare() {
                   is(CmpIPredicate::sle, fullBytes, word(kCWorkspaceLimit));
               storeWord(select(small, fullBytes, slotBytes), bytes, 0);
               checkWorkspace(arguments, wantsCall);
+              askForTileRegisters();
               Value ready = both(wantsCall, equal(state, status(CError::None)));
               when(ready, [&] { writeCall(arguments, prepared); });
               return state;

@@ -43,9 +43,10 @@ enum class CError : int32_t {
   Overlap,
   Workspace,
   Range,
-  Order
+  Order,
+  Machine
 };
-inline constexpr int32_t kCErrors = 12;
+inline constexpr int32_t kCErrors = 13;
 /// ATTN_NULL, ... and what it means in a sentence.
 llvm::StringRef cErrorName(CError error);
 llvm::StringRef cErrorMeaning(CError error);

@@ -210,7 +210,11 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
   const TileForm &acc = forms[op.getAcc()];
   bool fromZero =
       acc.kind == TileForm::Splat && matchPattern(acc.scalar, m_AnyZeroFloat());
+  bool isSummedAlready = false;
   auto initial = [&](const Point &p) {
+    if (isSummedAlready)
+      return loadVector(target, {panelIn(target, p.panel), p.x,
+                                 index(p.vector * level.lanes)});
     return fromZero ? Value() : at(op.getAcc(), p);
   };
   auto store = [&](const Point &p, Value v) {
@@ -240,7 +244,15 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
   auto multiplyAdd = [&](Value acc, Value l, Value scalar, Value,
                          const Point &) { return fma(scalar, l, acc); };
   // Nearly all tiles are whole: their loops have constant bounds.
+  bool byMatrixUnit = matrixRows.contains(broadcasts) &&
+                      (matrixPairs.contains(lanes) || c == 'k');
   auto plain = [&] {
+    if (byMatrixUnit) {
+      bool isDirect = fromZero && x == 'k';
+      return emitMatrixContract(op, lanes, broadcasts, laneMemory, view.rows,
+                                accTree, isDirect ? target : Value(), initial,
+                                store);
+    }
     if (!hasKeys)
       return nest(accTree, whole, multiplyAdd, level.rowBlock, level.unroll);
     Value isWhole = make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows,
@@ -277,15 +289,25 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
         choice.getResult(0),
         [&] {
           Tree tree = treeOf({op.getAcc(), op.getKeep()});
+          // S9: rows that see no such value sum what they always do.
+          if (byMatrixUnit) {
+            transposeInto(matrixRows.lookup(broadcasts), view, result.size(x),
+                          Columns::Finite);
+            plain();
+            isSummedAlready = true;
+          }
           nest(
               tree, existing,
               [&](Value acc, Value l, Value scalar, Value row,
                   const Point &p) -> Value {
                 Value keep = at(op.getKeep(), {p.panel, p.vector, row});
+                if (byMatrixUnit)
+                  keep = make<arith::AndIOp>(keep, isOdd(scalar));
                 return make<arith::SelectOp>(keep, fma(scalar, l, acc), acc);
               },
               /*rowBlock=*/1,
               /*unroll=*/1); // seldom run: as little code as can be
+          isSummedAlready = false;
         },
         plain);
   }

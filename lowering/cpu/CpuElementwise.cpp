@@ -196,7 +196,7 @@ Value CpuEmitter::distance(tile::SqDistOp op, const Point &p) {
     auto term = [&](Value d, Value sum) -> Value {
       Value x =
           loadVector(q.memory, {p.panel, d, index(p.vector * level.lanes)});
-      Value y = broadcast(make<memref::LoadOp>(k.memory, add(row, d)));
+      Value y = broadcast(widen(make<memref::LoadOp>(k.memory, add(row, d))));
       Value difference = make<arith::SubFOp>(x, y);
       return fma(difference, difference, sum);
     };

@@ -15,10 +15,11 @@ using tile::TileType;
 
 CpuEmitter::CpuEmitter(OpBuilder builder, Location loc, const CpuLevel &level,
                        std::pair<int64_t, int64_t> featureBlock, int64_t panels,
-                       unsigned integerBits, IRMapping &scalars, Block *entry)
+                       unsigned integerBits, bool matrixUnit,
+                       IRMapping &scalars, Block *entry)
     : b(builder), loc(loc), level(level), featureBlock(featureBlock),
-      panels(panels), integerBits(integerBits), scalars(scalars), entry(entry) {
-}
+      panels(panels), integerBits(integerBits), scalars(scalars), entry(entry),
+      matrixUnit(matrixUnit) {}
 
 //===----------------------------------------------------------------------===//
 // Sugar

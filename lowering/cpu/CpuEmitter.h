@@ -64,10 +64,10 @@ public:
   /// have `integerBits` bits, 32 or 64.
   /// `level` has the register block of this tile of queries; `featureBlock` is
   /// that of row-major tiles: vectors, and rows of the other operand. Without
-  /// panels all tiles are row-major.
+  /// panels all tiles are row-major. `matrixUnit`: see the grid's attribute.
   CpuEmitter(mlir::OpBuilder builder, mlir::Location loc, const CpuLevel &level,
              std::pair<int64_t, int64_t> featureBlock, int64_t panels,
-             unsigned integerBits, mlir::IRMapping &scalars,
+             unsigned integerBits, bool matrixUnit, mlir::IRMapping &scalars,
              mlir::Block *entry);
 
   /// Emits the operations of a block of the tile level, without its terminator.
@@ -171,6 +171,35 @@ private:
                 Accumulate accumulate, int64_t rowBlock, int64_t unroll,
                 const AheadPlan *plan = nullptr, int64_t extentC = 0);
   mlir::Value isFinite(tile::TileType type, const TileForm &view);
+
+  // CpuMatrix.cpp: products of bf16 rows on the matrix unit.
+  bool isForMatrixUnit(tile::LoadOp load);
+  mlir::Value tileBuffer(llvm::ArrayRef<int64_t> shape, bool isPadded);
+  void forOverlapping(int64_t extent, int64_t size,
+                      llvm::function_ref<void(mlir::Value)> body);
+  mlir::Value interleave(mlir::Value first, mlir::Value second);
+  void packRows(tile::LoadOp load, const TileForm &view);
+  void packColumns(tile::LoadOp load, const TileForm &view);
+  enum class Columns { Whole, Partly, Finite }; ///< 0 where not finite
+  void transposeInto(mlir::Value packed, const TileForm &view, int64_t width,
+                     Columns kind);
+  mlir::Value isOdd(mlir::Value x);
+  void packQueries(tile::LoadOp load, mlir::Value buffer);
+  mlir::Value packWeights(mlir::Value weights, int64_t keys, mlir::Value panel,
+                          mlir::Value existing);
+  mlir::Value roundedPairs(mlir::Value first, mlir::Value second);
+  void multiplyTiles(mlir::Value rows, mlir::Value pairs,
+                     mlir::Value pairsPanel, mlir::Value out,
+                     mlir::Value outPanel);
+  void multiplyTilesByVectors(mlir::Value rows, mlir::Value pairs,
+                              mlir::Value pairsPanel, mlir::Value out,
+                              mlir::Value outPanel);
+  void emitMatrixContract(
+      tile::ContractOp op, mlir::Value lanes, mlir::Value rows,
+      mlir::Value laneMemory, mlir::Value existing, const Tree &tree,
+      mlir::Value target,
+      llvm::function_ref<mlir::Value(const Point &)> initial,
+      llvm::function_ref<void(const Point &, mlir::Value)> store);
 
   // CpuConvert.cpp.
   mlir::Value widen(mlir::Value stored);
@@ -327,6 +356,11 @@ private:
   llvm::DenseMap<mlir::Value, TileForm> forms;
   llvm::DenseSet<mlir::Operation *> done;
   llvm::SmallVector<std::pair<mlir::scf::ForOp, int64_t>> unrolls;
+  /// Whether products of bf16 rows go through the matrix unit: what it has as
+  /// rows and, of (q, d) tiles, as pairs; and the weights of a panel.
+  bool matrixUnit;
+  llvm::DenseMap<mlir::Value, mlir::Value> matrixRows, matrixPairs;
+  mlir::Value weightTiles;
   bool masked = false;
   bool hasFeatures = false; ///< whether the stage is one of the linear order
   char laneAxis = 0;        ///< of what is evaluated in a row-major grid

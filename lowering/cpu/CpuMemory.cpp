@@ -123,12 +123,17 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
 
   if (!hasLanes(type) && (type.rank() == 2 || type.has('r'))) {
     TileForm &form = forms[op.getResult()];
-    // Rows of keys of a row-major grid are widened where they are read.
-    bool asStored =
-        elementOf(flat).isF32() || (panels == 0 && type.getAxes()[0] == 'k');
+    // Rows of keys of a row-major grid are widened where they are read; the
+    // matrix unit takes them as they are, and who else reads them does so
+    // seldom.
+    bool forMatrixUnit = isForMatrixUnit(op);
+    bool asStored = elementOf(flat).isF32() || forMatrixUnit ||
+                    (panels == 0 && type.getAxes()[0] == 'k');
     form = asStored ? TileForm{TileForm::View, flat, stride, {}, rows}
                     : copyRows(type, flat, stride, rows);
     form.queryRows = queryRows;
+    if (forMatrixUnit)
+      type.has('d') ? packRows(op, form) : packColumns(op, form);
     return;
   }
   Value buffer = allocate(type);
@@ -171,6 +176,8 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
           make<memref::StoreOp>(x, buffer, ValueRange{panel, d, add(lane0, l)});
         });
   });
+  if (isForMatrixUnit(op))
+    packQueries(op, buffer);
 }
 
 void CpuEmitter::transposeRows(

@@ -10,9 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/tile/MatrixUnit.h"
 #include "dialect/tile/RowMajor.h"
 #include "lowering/cpu/CpuEmitter.h"
 #include "lowering/cpu/CpuIntegers.h"
+#include "lowering/loops/ScaleProducts.h"
 
 namespace attn {
 #define GEN_PASS_DEF_TILETOCPUPASS
@@ -84,13 +86,20 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
         return signalPassFailure();
   }
 
-  LogicalResult lower(func::FuncOp stage, const CpuLevel &table) {
+  LogicalResult lower(func::FuncOp stage, const CpuLevel &row) {
     auto grids = llvm::to_vector(stage.getOps<scf::ForallOp>());
     scf::ForallOp grid = grids.front();
     if (grids.size() != 1 || grid.getNumResults() != 0)
       return grid.emitOpError("is not the only grid of its stage");
     Location loc = stage.getLoc();
     bool isRowMajor = grid->hasAttr(tile::kRowMajorAttrName);
+    bool matrixUnit = grid->hasAttr(tile::kMatrixUnitAttrName);
+    if (matrixUnit && !row.matrixVectors)
+      return grid.emitOpError("is for a matrix unit that ")
+             << row.name << " lacks";
+    const CpuLevel table = matrixUnit ? row.onMatrixUnit() : row;
+    if (matrixUnit)
+      scaleProducts(stage);
     std::optional<int64_t> tileQ =
         isRowMajor ? table.tileQ()
                    : queriesInTile(grid, table.lanes * table.panelVectors);
@@ -149,7 +158,7 @@ struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
       }
       CpuEmitter emitter(b, loc, level, {table.panelVectors, table.rowBlock},
                          isRowMajor ? 0 : *tileQ / panelLanes, *integerBits,
-                         map, entry);
+                         matrixUnit, map, entry);
       if (failed(emitter.emitBlock(*grid.getBody())))
         return failure();
       emitter.finish();

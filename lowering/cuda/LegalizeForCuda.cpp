@@ -12,6 +12,7 @@
 
 #include "lowering/CudaAttrs.h"
 #include "lowering/Passes.h"
+#include "lowering/loops/ScaleProducts.h"
 
 namespace attn {
 #define GEN_PASS_DEF_LEGALIZEFORCUDAPASS
@@ -35,42 +36,6 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
       if (!storage.isF32())
         storeAs(function, storage);
       loadEarly(function);
-    }
-  }
-
-  /// (c q).k is c (q.k): a query's rows are staged as they are, and rounded
-  /// once.
-  static void scaleProducts(func::FuncOp function) {
-    SmallVector<tile::ContractOp> contractions;
-    function.walk([&](tile::ContractOp op) { contractions.push_back(op); });
-    for (tile::ContractOp op : contractions) {
-      auto map = op.getA().getDefiningOp<tile::MapOp>();
-      if (!map || !map.getResult().getType().has('d') ||
-          map.getInputs().size() != 1)
-        continue;
-      Block &block = map.getBody().front();
-      auto product =
-          block.getTerminator()->getOperand(0).getDefiningOp<arith::MulFOp>();
-      if (!product || product->getPrevNode())
-        continue;
-      Value x = block.getArgument(0);
-      Value factor =
-          product.getLhs() == x ? product.getRhs() : product.getLhs();
-      if (factor == x || (product.getLhs() != x && product.getRhs() != x))
-        continue;
-      OpBuilder b(op);
-      b.setInsertionPointAfter(op);
-      auto scaled = tile::MapOp::create(
-          b, op.getLoc(), op.getResult().getType(), op.getResult());
-      Block *body =
-          b.createBlock(&scaled.getBody(), {}, b.getF32Type(), op.getLoc());
-      Value y =
-          arith::MulFOp::create(b, op.getLoc(), body->getArgument(0), factor);
-      tile::YieldOp::create(b, op.getLoc(), y);
-      op.getResult().replaceAllUsesExcept(scaled.getResult(), scaled);
-      op.getAMutable().assign(map.getInputs()[0]);
-      if (map.use_empty())
-        map.erase();
     }
   }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/loops/QuadraticLoops.h"
+#include "dialect/tile/MatrixUnit.h"
 #include "lowering/loops/QuadraticEmitter.h"
 #include "lowering/loops/Sequences.h"
 
@@ -122,6 +123,8 @@ FailureOr<QuadraticEmitter::State> QuadraticEmitter::stateFromSink() {
 scf::ForallOp QuadraticEmitter::enterTilesOfHeads() {
   Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
   scf::ForallOp grid = enterGrid({group, tiles});
+  if (op->hasAttr(tile::kMatrixUnitAttrName))
+    grid->setAttr(tile::kMatrixUnitAttrName, UnitAttr::get(grid.getContext()));
   at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
   q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
   enterSequence();

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/attn/Axes.h"
+#include "dialect/tile/MatrixUnit.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
@@ -59,6 +60,26 @@ int64_t chooseTileQ(const CpuLevel &level, ModuleOp module) {
     if (most <= tileQ && tileQ % level.lanes == 0)
       return std::min(tileQ, level.tileQ());
   return level.tileQ();
+}
+
+/// Whether products of pairs go through the level's matrix unit: of bf16 rows
+/// that kappa takes as they are stored. What a map makes of them has more
+/// digits.
+bool usesMatrixUnit(const CpuLevel &level, QuadraticOp op) {
+  auto isBf16 = [](Value memory) {
+    return cast<MemRefType>(memory.getType()).getElementType().isBF16();
+  };
+  return level.matrixVectors && op.getQueryMap().empty() &&
+         isBf16(op.getQuery()) && isBf16(op.getKey()) && isBf16(op.getValue());
+}
+
+/// Tiles for the matrix unit: whole panels, and keys as the table has them.
+std::pair<int64_t, int64_t> chooseMatrixTiles(const CpuLevel &level,
+                                              ModuleOp module) {
+  int64_t panel = level.lanes * level.matrixVectors;
+  int64_t most = level.onMatrixUnit().tileQ(),
+          queries = queriesOfSequences(module).second;
+  return {queries <= panel ? panel : most, level.tileK};
 }
 
 /// Keys in a tile. A product with V reads a few columns of many rows; rows
@@ -201,10 +222,14 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
       auto value = cast<MemRefType>(quadratic.getValue().getType());
       ScheduleAttr order = op.getSchedule().value_or(
           ScheduleAttr::get(op.getContext(), Order::Quadratic, 0, 0, 0, 0));
+      bool matrixUnit = level && usesMatrixUnit(*level, quadratic);
+      if (matrixUnit)
+        quadratic->setAttr(tile::kMatrixUnitAttrName, builder.getUnitAttr());
       auto [tileQ, tileK] =
-          gpu ? chooseTiles(*gpu, quadratic, module)
-              : std::pair(chooseTileQ(*level, module),
-                          chooseTileK(*level, value.getDimSize(3)));
+          gpu          ? chooseTiles(*gpu, quadratic, module)
+          : matrixUnit ? chooseMatrixTiles(*level, module)
+                       : std::pair(chooseTileQ(*level, module),
+                                   chooseTileK(*level, value.getDimSize(3)));
       quadratic.setScheduleAttr(withTiles(order, tileQ, tileK));
       op.erase();
       gpu ? splitKeysOfHeads(quadratic) : splitKeys(quadratic);

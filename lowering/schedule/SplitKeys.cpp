@@ -16,6 +16,7 @@
 #include "lowering/schedule/SplitKeys.h"
 #include "dialect/attn/Axes.h"
 #include "dialect/attn/KeySplit.h"
+#include "dialect/tile/MatrixUnit.h"
 #include "lowering/SplitKeys.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -135,6 +136,7 @@ void attn::splitKeys(QuadraticOp op) {
     KeySplit{0, kFewQueries, 0, false}.writeOn(op);
   }
   few.getStateMutable().assign(addState(function, op));
+  few->removeAttr(tile::kMatrixUnitAttrName); // its lanes are no queries
   KeySplit{kParts, both ? kFewQueries : 0, 0, false}.writeOn(few);
   ScheduleAttr schedule = *op.getSchedule();
   few.setScheduleAttr(ScheduleAttr::get(

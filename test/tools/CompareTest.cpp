@@ -78,6 +78,22 @@ TEST(Compare, WhatF32CannotHoldIsRelativeToTheLargestToo) {
   EXPECT_GT(ratio("mass", {1, 1e-37f}, {1, 1e-39}), 1);
 }
 
+TEST(Compare, RoundedWeightsAreBoundByTheNorm) {
+  // sqrt(0.04^2 + 0.03^2)/sqrt(8^2 + 6^2) = 5e-3, though each of the two
+  // elements is within 5e-3 of itself.
+  Array want = reals({8, 6}), same = want;
+  auto ratio = [&](double norm, std::initializer_list<float> got) {
+    return compare("o", floats(got), want, {&same}, norm).ratio();
+  };
+  EXPECT_NEAR(ratio(4e-3, {8.04f, 5.97f}), 1.25, 1e-4);
+  EXPECT_NEAR(ratio(6e-3, {8.04f, 5.97f}), 0.8333, 1e-4);
+  EXPECT_EQ(ratio(4e-3, {8, NAN}), INFINITY);
+  EXPECT_EQ(ratio(4e-3, {INFINITY, 6}), INFINITY);
+  // Only o is summed from them.
+  EXPECT_GT(compare("mass", floats({8.04f, 6}), want, {&same}, 6e-3).ratio(),
+            1);
+}
+
 TEST(Compare, StorageRoundsOnce) {
   Array want = reals({1 + 0x1p-9, -0x1.8p-30}), same = want;
   auto stored = [&](Type type, double first) {

@@ -8,6 +8,7 @@
 #include "BenchTables.h"
 #include "Machine.h"
 #include "Random.h"
+#include "lowering/Target.h"
 
 #include <fmt/format.h>
 
@@ -41,6 +42,10 @@ static void choose(std::vector<std::vector<TableRow>> &sets,
   sets.erase(std::remove_if(sets.begin(), sets.end(), isOther), sets.end());
   if (sets.empty())
     throw UsageError("--only " + only + ": no row has this in its name");
+}
+
+static bool isOnMatrixUnit(Type type) {
+  return type == Type::bf16 && hostCpuLevel().hasMatrixUnit;
 }
 
 //===----------------------------------------------------------------------===//
@@ -78,16 +83,21 @@ int attn::runSuite(const TableOptions &given) {
     beside.push_back(row);
   }
   sets.push_back(beside);
-  // Rows of other types: widened, so the multiply-adds are those of f32.
+  // Rows of other types: on the matrix unit where there is one; else widened,
+  // so the multiply-adds are those of f32.
   sets.push_back({});
   for (Type type : {Type::bf16, Type::f16})
-    for (int64_t d : {64, 128})
+    for (int64_t d : {64, 128}) {
+      bool tiles = isOnMatrixUnit(type);
       sets.back().push_back({"softmax",
                              softmax(false),
                              {1, 2, 2, 4096, 4096, d, d},
                              type,
-                             Row::Peak,
-                             0.55});
+                             tiles ? Row::Tiles : Row::Peak,
+                             !tiles    ? 0.55
+                             : d == 64 ? 0.25
+                                       : 0.32});
+    }
   // A lower feature level, where this machine has it.
   if (peakInstructions() == "AVX-512" || peakInstructions() == "AVX2") {
     sets.push_back({});
@@ -158,6 +168,10 @@ int attn::runGrid(const TableOptions &given, uint64_t seed) {
     const Type types[] = {Type::f32, Type::bf16, Type::f16};
     row.type = types[random.integer(0, 2)];
     row.bound = 0.55;
+    if (isOnMatrixUnit(row.type)) {
+      row.kind = TableRow::Tiles;
+      row.bound = 0.15;
+    }
     sets.push_back({row});
   }
   choose(sets, given.only);

@@ -61,6 +61,9 @@ static void measureOnce(Measured &m, int threads) {
   case TableRow::Peak:
     m.units.push_back(measurePeak(threads, 0.01, lanesOf(row.level)));
     break;
+  case TableRow::Tiles:
+    m.units.push_back(measureTilePeak());
+    break;
   case TableRow::Bandwidth:
     m.units.push_back(readKeys(m.entry, threads));
     break;
@@ -92,6 +95,7 @@ static double shareOf(const std::vector<Measured> &set, size_t n) {
   double seconds = m.seconds();
   switch (m.row->kind) {
   case TableRow::Peak:
+  case TableRow::Tiles:
     return m.entry.flops / seconds * 1e-9 / median(m.units);
   case TableRow::Bandwidth:
     return bytesOfKeys(m.entry) / seconds * 1e-9 / median(m.units);
@@ -110,6 +114,8 @@ static const char *wordOf(TableRow::Kind kind) {
   switch (kind) {
   case TableRow::Peak:
     return "FMA peak";
+  case TableRow::Tiles:
+    return "AMX peak";
   case TableRow::Bandwidth:
     return "read rate";
   case TableRow::Ratio:
@@ -187,8 +193,10 @@ attn::measureTable(const std::vector<std::vector<TableRow>> &sets,
       BenchSetting setting;
       setting.options = given.options;
       setting.options.level = row.level;
-      setting.options.threads =
-          row.kind == TableRow::Gain ? 2 : given.options.threads;
+      setting.options.threads = row.kind == TableRow::Gain ? 2
+                                : row.kind == TableRow::Tiles
+                                    ? 1
+                                    : given.options.threads;
       setting.shape = row.shape;
       setting.type = row.type;
       Kernel kernel = Compiler(setting.options).compile(row.spec);

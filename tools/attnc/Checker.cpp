@@ -130,7 +130,11 @@ void Checker::compareWithReference(const CheckCase &made,
     std::vector<const Array *> others;
     for (const Results &results : moved)
       others.push_back(&results.at(name));
-    Comparison result = compare(name, got.at(name), expected.at(name), others);
+    Comparison result =
+        compare(name, got.at(name), expected.at(name), others,
+                compiled.getImpl().roundsWeights(got.at(name).type)
+                    ? normBound(got.at(name).type)
+                    : 0);
     if (name == "argmax" && result.ratio() > 1)
       // Near ties may go either way: they do in the reference, too.
       for (const Array *other : others)

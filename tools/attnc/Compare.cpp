@@ -83,9 +83,13 @@ static double fixedBound(const std::string &name, double expected,
   return 1e-5 * size;
 }
 
+double attn::normBound(Type storage) {
+  return storage == Type::bf16 ? 4e-3 : 1e-3;
+}
+
 Comparison attn::compare(const std::string &name, const Array &got,
                          const Array &expected,
-                         const std::vector<const Array *> &moved) {
+                         const std::vector<const Array *> &moved, double norm) {
   Comparison worst;
   Storage storage(got.type);
   int64_t count = expected.size();
@@ -124,6 +128,8 @@ Comparison attn::compare(const std::string &name, const Array &got,
     }
   }
 
+  bool asAWhole = norm > 0 && name == "o" && largest > 0;
+  double errors = 0, movements = 0, sizes = 0; // squared
   double worstRatio = -1;
   for (int64_t n = 0; n < count; ++n) {
     double want = elementOf(expected, n), have = elementOf(got, n);
@@ -154,7 +160,12 @@ Comparison attn::compare(const std::string &name, const Array &got,
       error = std::fabs(have) <= 0x1p-125 ? 0 : std::fabs(have - want);
     else if (std::isinf(have)) // rounded out of the range
       error = std::fabs(want) > 0.97 * storage.largest ? 0 : INFINITY;
-    else
+    else if (asAWhole) {
+      errors += (have - want) * (have - want);
+      movements += movement * movement;
+      sizes += want * want;
+      continue;
+    } else
       error = std::fabs(have - want);
     double ratio = bound > 0 ? error / bound : error > 0 ? INFINITY : 0;
     if (ratio <= worstRatio)
@@ -167,6 +178,16 @@ Comparison attn::compare(const std::string &name, const Array &got,
     worst.bound = bound > 0 ? bound / unit : std::numeric_limits<double>::min();
     worst.place = fmt::format("{} is {:.9g}, expected {:.9g}",
                               indexText(expected.shape, n), have, want);
+  }
+  if (sizes > 0) {
+    double error = std::sqrt(errors / sizes);
+    double bound = std::max(norm, 8 * std::sqrt(movements / sizes));
+    if (error / bound > worstRatio) {
+      worstRatio = error / bound;
+      worst.error = error;
+      worst.bound = bound;
+      worst.place = "as a whole, by its norm,";
+    }
   }
   if (worstRatio > 1)
     worst.illConditioned = false;

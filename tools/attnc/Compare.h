@@ -37,10 +37,15 @@ struct Comparison {
 };
 
 /// Compares one result with the reference's, `moved` holding the reference's
-/// results for moved inputs.
+/// results for moved inputs. Where weights are rounded to 16 bits before they
+/// are summed, `norm` is the bound of the relative L2 error of o as a whole,
+/// and 0 elsewhere.
 Comparison compare(const std::string &name, const Array &got,
                    const Array &expected,
-                   const std::vector<const Array *> &moved);
+                   const std::vector<const Array *> &moved, double norm = 0);
+
+/// The bound of that error: 4e-3 of bf16, 1e-3 of f16.
+double normBound(Type storage);
 
 /// An element as a number.
 double elementOf(const Array &array, int64_t index);

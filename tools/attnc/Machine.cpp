@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Machine.h"
+#include "lowering/Target.h"
 
 #include <atomic>
 #include <fstream>
@@ -182,6 +183,59 @@ double attn::measurePeak(int threads, double seconds, int64_t lanes) {
     return 2.0 * kChains * level.lanes * block * blocks / (end - begin) * 1e-9;
   });
 }
+
+#if defined(__x86_64__)
+
+/// Four products of 16 x 32 by 32 x 16 a step; the operands are eight tiles of
+/// 1 KiB.
+__attribute__((target("amx-tile,amx-bf16"))) static void
+multiplyTiles(const char *operands, int64_t steps) {
+  struct alignas(64) {
+    uint8_t palette = 1, startRow = 0, reserved[14] = {};
+    uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } shape;
+  _tile_loadconfig(&shape);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  for (int64_t n = 0; n < steps; ++n) {
+    const char *from = operands + 4096 * (n % 2);
+    _tile_loadd(4, from, 64);
+    _tile_loadd(5, from + 1024, 64);
+    _tile_loadd(6, from + 2048, 64);
+    _tile_loadd(7, from + 3072, 64);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_release();
+}
+
+double attn::measureTilePeak(double seconds) {
+  // Asking for the level asks the system for the registers.
+  if (!hostCpuLevel().hasMatrixUnit)
+    return 0;
+  alignas(64) static char operands[8192] = {};
+  constexpr int64_t block = 10000;
+  multiplyTiles(operands, block);
+  int64_t blocks = 0;
+  double begin = now(), end;
+  do {
+    multiplyTiles(operands, block);
+    ++blocks;
+    end = now();
+  } while (end - begin < seconds);
+  return 4 * 2.0 * 16 * 16 * 32 * block * blocks / (end - begin) * 1e-9;
+}
+
+#else
+
+double attn::measureTilePeak(double) { return 0; }
+
+#endif
 
 //===----------------------------------------------------------------------===//
 // Reading

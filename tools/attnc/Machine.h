@@ -31,6 +31,10 @@ double measurePeak(int threads, double seconds = 0.01, int64_t lanes = 0);
 /// The instructions measurePeak() runs: "AVX-512", "AVX2", "SSE" or "scalar".
 std::string peakInstructions();
 
+/// GFLOP/s of one thread on bf16 tiles of AMX, two by two tiles of sums whose
+/// operands are loaded from the first-level cache; 0 where there is none.
+double measureTilePeak(double seconds = 0.01);
+
 /// GB/s at which `threads` threads together read memory from begin to end,
 /// again and again over about `seconds`, and at least once.
 double measureRead(const void *memory, int64_t bytes, int threads,

@@ -88,7 +88,8 @@ std::string check(const Suite &suite, const Case &c, const Options &options,
 
 /// The relative L2 error of o on the CPU against the reference, both given the
 /// case's real arrays rounded to `type`; 0 where the case has no o.
-double errorStoredAs(const Suite &suite, const Case &c, Type type);
+double errorStoredAs(const Suite &suite, const Case &c, Type type,
+                     const std::string &level = {});
 
 /// Compares one output (o, mass, lse, ...) by the pass rule. `mass` is the
 /// computed mass where there is one.

@@ -12,7 +12,8 @@
 
 using namespace attn;
 
-double golden::errorStoredAs(const Suite &suite, const Case &c, Type type) {
+double golden::errorStoredAs(const Suite &suite, const Case &c, Type type,
+                             const std::string &level) {
   auto wanted = c.expected.find("o");
   if (wanted == c.expected.end())
     return 0;
@@ -39,6 +40,8 @@ double golden::errorStoredAs(const Suite &suite, const Case &c, Type type) {
   auto compute = [&](const char *target, Type typeOfO) {
     Options options;
     options.target = target;
+    if (options.target == "cpu")
+      options.level = level;
     Kernel kernel =
         Compiler(options).compile(suite.spec(c.spec), c.spec, c.spec);
     std::vector<std::vector<char>> results;

@@ -124,6 +124,9 @@ class Storage : public ::testing::TestWithParam<Case> {};
 TEST_P(Storage, AgreesInBf16) {
   EXPECT_LE(errorStoredAs(suite(), GetParam(), Type::bf16), 4e-3);
 }
+TEST_P(Storage, AgreesInBf16OnTheMatrixUnit) {
+  EXPECT_LE(errorStoredAs(suite(), GetParam(), Type::bf16, "amx@native"), 4e-3);
+}
 TEST_P(Storage, AgreesInF16) {
   EXPECT_LE(errorStoredAs(suite(), GetParam(), Type::f16), 1e-3);
 }
