@@ -159,7 +159,10 @@ QuadraticEmitter::keyStep(Value j0, const State &state, Visibility visible) {
   if (acc) {
     Value v = b.make<tile::LoadOp>(b.type("ke", {tileK, dimE}), op.getValue(),
                                    ValueRange{at.batch, at.kvHead, j0}, at.nk);
-    set(Acc, b.contract(p, v, rescaled(acc), weights->edge, weights->keep));
+    // Keys past the last are no rows of `v`: only a mask hides values (S2).
+    bool hides = !op.getMask().empty();
+    set(Acc, b.contract(p, v, rescaled(acc), hides ? weights->edge : Value(),
+                        hides ? weights->keep : Value()));
   }
   return next;
 }

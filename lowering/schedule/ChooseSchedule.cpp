@@ -128,12 +128,12 @@ int64_t hoistedKeyValues(Region &region) {
   });
 }
 
-/// Whether a function of pairs takes many registers.
+/// Whether a function of pairs, or a table of them, takes many registers.
 bool hasLongFunctions(Region &region) {
   AxesOf axes(region, {QueryAxis, KeyAxis});
   return llvm::any_of(region.front(), [&](Operation &op) {
     return isa<math::TanhOp, math::PowFOp, math::SinOp, math::CosOp,
-               math::ExpM1Op>(op) &&
+               math::ExpM1Op, memref::LoadOp>(op) &&
            axes(op.getResult(0)) == PairAxes;
   });
 }
