@@ -32,6 +32,15 @@ static llvm::SetVector<Operation *> sliceBefore(Operation *op) {
   return slice;
 }
 
+/// Whether all of them are computed where `op` stands.
+static bool isKnownAt(Operation *op, ValueRange values) {
+  return llvm::all_of(values, [&](Value value) {
+    Operation *def = value.getDefiningOp();
+    return !def || def->getBlock() != op->getBlock() ||
+           def->isBeforeInBlock(op);
+  });
+}
+
 /// The rows after those that `op` is computed from, and after those that are
 /// stored beside it; each by the first contraction with features that could.
 CpuEmitter::AheadPlan CpuEmitter::planAhead(tile::ContractOp op) {
@@ -45,14 +54,8 @@ CpuEmitter::AheadPlan CpuEmitter::planAhead(tile::ContractOp op) {
   }
   for (auto store : op->getBlock()->getOps<tile::StoreOp>()) {
     TileType type = typeOf(store.getTile());
-    auto isKnown = [&](Value index) {
-      Operation *def = index.getDefiningOp();
-      return !def || def->getBlock() != op->getBlock() ||
-             def->isBeforeInBlock(op);
-    };
     if (!hasLanes(type) || type.rank() != 2 || other(type) != 'e' ||
-        typeOf(op.getResult()) != type ||
-        !llvm::all_of(store.getIndices(), isKnown))
+        typeOf(op.getResult()) != type || !isKnownAt(op, store.getIndices()))
       continue;
     Values indices;
     for (Value i : store.getIndices())
@@ -85,8 +88,11 @@ void CpuEmitter::askAhead(const AheadPlan &plan, Value share, int64_t shares) {
                              index(ahead.lineElements)),
                          std::min(ahead.lineElements, ahead.width) - 1);
       Value at = add(add(ahead.start, mul(row, ahead.stride)), column);
-      make<memref::PrefetchOp>(ahead.flat, ValueRange{at}, ahead.write,
-                               /*localityHint=*/3u, /*isDataCache=*/true);
+      auto request = make<memref::PrefetchOp>(
+          ahead.flat, ValueRange{at}, ahead.write,
+          /*localityHint=*/plan.eachStep ? 2u : 3u, /*isDataCache=*/true);
+      if (plan.eachStep)
+        request->setAttr(kOnceAttrName, b.getUnitAttr());
     }
   }
 }
@@ -96,13 +102,8 @@ CpuEmitter::keysAhead(tile::ContractOp op) {
   llvm::SmallVector<Ahead> all;
   for (auto load : op->getBlock()->getOps<tile::LoadOp>()) {
     TileType type = load.getResult().getType();
-    auto isKnown = [&](Value index) {
-      Operation *def = index.getDefiningOp();
-      return !def || def->getBlock() != op->getBlock() ||
-             def->isBeforeInBlock(op);
-    };
     if (type.rank() != 2 || type.getAxes()[0] != 'k' ||
-        !llvm::all_of(load.getIndices(), isKnown))
+        !isKnownAt(op, load.getIndices()))
       continue;
     Values indices;
     for (Value i : load.getIndices())
@@ -124,6 +125,47 @@ CpuEmitter::keysAhead(tile::ContractOp op) {
       all.push_back({view.memory, mul(view.stride, index(memory.getDimSize(2))),
                      view.stride, type.getShape()[0], type.getShape()[1],
                      /*lineElements=*/16, /*write=*/true});
+  }
+  return all;
+}
+
+void CpuEmitter::askAtStep(const AheadPlan &plan, Value block, Value c,
+                           int64_t blocks, int64_t extentC, int64_t unroll) {
+  // A request between every two steps would keep them from being scheduled
+  // together: one for all that an unrolled iteration has.
+  Value first = make<arith::DivUIOp>(c, index(unroll));
+  int64_t steps = llvm::divideCeil(extentC, unroll);
+  if (!plan.sumsKeys)
+    return askAhead(plan, add(mul(block, index(steps)), first), blocks * steps);
+  // All is asked for with the first keys, and again with later ones.
+  int64_t shares = blocks * std::min<int64_t>(steps, 32 / unroll);
+  Value share = add(mul(first, index(blocks)), block);
+  askAhead(plan, make<arith::RemUIOp>(share, index(shares)), shares);
+}
+
+CpuEmitter::AheadPlan CpuEmitter::keysBehind(tile::ContractOp op, Value rows) {
+  AheadPlan plan;
+  plan.rows = keysAhead(op);
+  for (Ahead &next : plan.rows)
+    next.start = mul(rows, next.stride);
+  return plan;
+}
+
+llvm::SmallVector<CpuEmitter::Ahead> CpuEmitter::resultsOf(tile::LoadOp op) {
+  llvm::SmallVector<Ahead> all;
+  for (auto store : op->getBlock()->getOps<tile::StoreOp>()) {
+    TileType type = typeOf(store.getTile());
+    if (!hasLanes(type) || type.getAxes() != "qe" ||
+        !isKnownAt(op, store.getIndices()))
+      continue;
+    Values indices;
+    for (Value i : store.getIndices())
+      indices.push_back(scalars.lookupOrDefault(i));
+    auto [flat, stride] =
+        flatten(scalars.lookupOrDefault(store.getMemory()), indices, 0);
+    int64_t bits = cast<MemRefType>(flat.getType()).getElementTypeBitWidth();
+    all.push_back({flat, index(0), stride, type.size('q'), type.size('e'),
+                   512 / bits, /*write=*/true});
   }
   return all;
 }

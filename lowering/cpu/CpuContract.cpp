@@ -34,7 +34,8 @@ void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
   int64_t middle = taller * (low + 1);
   // The plan is carried out between short runs of the sum: inside one it would
   // be in the way of its registers.
-  bool asks = plan && !plan->rows.empty();
+  bool asks = plan && !plan->rows.empty() && !plan->eachStep;
+  bool asksEachStep = plan && !plan->rows.empty() && plan->eachStep;
   int64_t run = extentC % 16 == 0 ? 16 : extentC;
   auto block = [&](Value x0, int64_t rows) {
     Value share; // of the plan, of the first run
@@ -68,6 +69,9 @@ void CpuEmitter::contractPanel(function_ref<Value(Value, int64_t)> lanes,
           next.push_back(accumulate(carried[u * vectors + v], left[v], scalar,
                                     c, points[u * vectors + v]));
       }
+      if (asksEachStep)
+        askAtStep(*plan, make<arith::DivUIOp>(x0, index(low)), c, blocks,
+                  extentC, unroll);
       return next;
     };
     auto whole = [&] { return loop(index(0), limitC, 1, start, once, unroll); };
@@ -191,15 +195,6 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     (c == 'k' ? existing.c : existing.x) = view.rows;
   }
 
-  // A few queries are soon done with a tile of keys. What lies behind it, the
-  // next tile's rows or the next head's, is asked for now.
-  if (x == 'k' && hasKeys && isSoonDone())
-    for (Ahead rows : keysAhead(op)) {
-      rows.start = mul(view.rows, rows.stride);
-      loop(index(0), view.rows, 1,
-           [&](Value row) { askForRows(rows, row, 1); });
-    }
-
   Tree accTree = treeOf(op.getAcc());
   Value target;
   for (Value leaf : accTree.leaves)
@@ -221,9 +216,17 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
     storeVector(v, target,
                 {panelIn(target, p.panel), p.x, index(p.vector * level.lanes)});
   };
-  // Products with the state are long enough to ask ahead on the way.
+  // Products with the state are long enough to ask ahead on the way. So are few
+  // queries, which are soon done with a tile: what lies behind it is asked for,
+  // the next tile's rows or the next head's, and where their results go.
   bool withState = areFeatures && scalarType.getAxes() == "er";
-  AheadPlan plan = withState ? planAhead(op) : AheadPlan();
+  AheadPlan plan;
+  if (withState)
+    plan = planAhead(op);
+  else if (hasKeys && isSoonDone())
+    plan = c == 'k' ? queriesAhead : keysBehind(op, view.rows);
+  plan.eachStep = !withState;
+  plan.sumsKeys = c == 'k';
   plan.outerCount = panels;
   auto nest = [&](const Tree &tree, const Limits &limits, Accumulate accumulate,
                   int64_t rowBlock, int64_t unroll) {

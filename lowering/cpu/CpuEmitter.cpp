@@ -111,8 +111,17 @@ void CpuEmitter::ifThenElse(Value condition, function_ref<void()> then,
 
 void CpuEmitter::finish() {
   // Innermost loops; recorded in order of creation, none contains another.
+  constexpr llvm::StringLiteral repeated = "attn.repeated";
   for (auto [op, factor] : unrolls)
-    (void)loopUnrollByFactor(op, factor);
+    (void)loopUnrollByFactor(
+        op, factor, [&, last = factor - 1](unsigned copy, Operation *op, auto) {
+          if (copy != last && op->hasAttr(kOnceAttrName))
+            op->setAttr(repeated, b.getUnitAttr());
+        });
+  entry->getParentOp()->walk([&](Operation *op) {
+    if (op->hasAttr(repeated))
+      op->erase();
+  });
 }
 
 //===----------------------------------------------------------------------===//

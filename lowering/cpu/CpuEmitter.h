@@ -149,12 +149,24 @@ private:
     llvm::SmallVector<Ahead> rows;
     mlir::Value outer; ///< which of `outerCount` times the nest is run
     int64_t outerCount = 1;
+    bool eachStep = false; ///< of the sum, else between runs of it
+    bool sumsKeys = false; ///< of which there may be few in a tile
   };
+  /// Of an operation that is done once in an iteration of an unrolled loop.
+  static constexpr llvm::StringLiteral kOnceAttrName = "attn.once";
+  /// The plan's share of a step of the sum of a block of rows.
+  void askAtStep(const AheadPlan &plan, mlir::Value block, mlir::Value c,
+                 int64_t blocks, int64_t extentC, int64_t unroll);
   AheadPlan planAhead(tile::ContractOp op);
   void askAhead(const AheadPlan &plan, mlir::Value share, int64_t shares);
   /// Rows of keys and values of the next tile, for a contraction that passes by
   /// this tile's.
   llvm::SmallVector<Ahead> keysAhead(tile::ContractOp op);
+  /// The rows behind those, where the tile has `rows` keys.
+  AheadPlan keysBehind(tile::ContractOp op, mlir::Value rows);
+  /// The rows that this tile of queries writes, in the block of their load.
+  llvm::SmallVector<Ahead> resultsOf(tile::LoadOp op);
+  AheadPlan queriesAhead; ///< of a tile of few queries: the next one's rows
   /// Asks the second-level cache for `count` rows from row `first` on.
   void askForRows(const Ahead &ahead, mlir::Value first, int64_t count);
 

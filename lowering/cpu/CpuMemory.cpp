@@ -159,12 +159,11 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   Value last = max(add(rows, -1), index(0));
   Value source = flat, step = stride;
   if (type.rank() == 2 && isSoonDone()) {
-    // The next tile's, or the next head's.
     int64_t line = 512 / elementOf(flat).getIntOrFloatBitWidth();
-    Ahead next{
-        flat, mul(rows, stride), stride, type.getShape()[0], type.getShape()[1],
-        line, /*write=*/false};
-    loop(index(0), rows, 1, [&](Value row) { askForRows(next, row, 1); });
+    queriesAhead.rows = resultsOf(op);
+    queriesAhead.rows.push_back({flat, mul(rows, stride), stride,
+                                 type.getShape()[0], type.getShape()[1], line,
+                                 /*write=*/false});
   }
   forLaneBlocks([&](Value panel, Value lane0, Value first) {
     transposeRows(
