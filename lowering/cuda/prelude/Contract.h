@@ -152,17 +152,18 @@ template <class T> ATTN_FN bool isFinite(T x) {
   return toFloat(x) - toFloat(x) == 0;
 }
 /// Whether some value is no finite number; the same answer for all threads.
-template <int K, int E, class T> ATTN_FN bool anyOdd(Rows<K, E, T> v) {
+template <int K, int E, class T, class L>
+ATTN_FN bool anyOdd(Rows<K, E, T, L> v) {
   bool odd = false;
   ATTN_LOOP for (int i = threadOf(); i < K * E; i += kThreads) odd |=
-      !isFinite(v.row(i / E)[i % E]);
+      !isFinite(v.element(i / E, i % E));
   return anyThread(odd);
 }
 
 /// Adds p v of the pairs that are kept, and of the values that are odd, if
 /// `onlyOdd`. Seldom run: little code, a key at a time.
-template <int N, int M, int K, int E, class T, class Keep>
-ATTN_FN Pairs<M> addKept(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc,
+template <int N, int M, int K, int E, class T, class L, class Keep>
+ATTN_FN Pairs<M> addKept(const Pairs<N> &p, Rows<K, E, T, L> v, Pairs<M> acc,
                          const Keep &keep, bool onlyOdd) {
   static_assert(4 * N <= 32, "a bit a pair of this thread");
   u32 bits = 0;
@@ -183,10 +184,9 @@ ATTN_FN Pairs<M> addKept(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc,
     p0 = shuffle(p0, owner);
     p1 = shuffle(p1, owner);
     u32 kept = shuffle(bits, owner) >> bit;
-    const T *row = v.row(key) + column(0, 0);
     ATTN_UNROLL for (int m = 0; m < M; ++m) {
       ATTN_UNROLL for (int c = 0; c < 2; ++c) {
-        T x = row[8 * m + c];
+        T x = v.element(key, column(m, c));
         bool use = !onlyOdd || !isFinite(x);
         if (use && kept & 1)
           acc.x[m][c] += p0 * toFloat(x);
@@ -238,39 +238,37 @@ ATTN_FN Pairs<M> contractRounded(const Pairs<N> &p, Rows<K, E, T> v,
 
 /// The same under S2. An odd value is added to the rows that see it, and then
 /// becomes 0: rows that do not see it keep every bit (S9).
-template <int N, int M, int K, int E, class T, class Keep>
-ATTN_FN Pairs<M> contractRounded(const Pairs<N> &p, Rows<K, E, T> v,
+template <int N, int M, int K, int E, class T, class L, class Keep>
+ATTN_FN Pairs<M> contractRounded(const Pairs<N> &p, Rows<K, E, T, L> v,
                                  Pairs<M> acc, bool edge, const Keep &keep) {
-  using Layout = Rows<K, E, T>;
   if (edge && anyOdd(v)) {
     acc = addKept(p, v, acc, keep, true);
     barrier();
-    ATTN_LOOP for (int i = threadOf(); i < K * Layout::kPadded; i += kThreads) {
-      T &x = v.row(i / Layout::kPadded)[i % Layout::kPadded];
-      if (!isFinite(x))
-        x = fromFloat<T>(0);
+    ATTN_LOOP for (int i = threadOf(); i < K * E; i += kThreads) {
+      if (!isFinite(v.element(i / E, i % E)))
+        v.put(i / E, i % E, 0);
     }
-    barrier();
+    L::publish();
   }
   return contractRounded(p, v, acc);
 }
 
 //===- distances ----------------------------------------------------------===//
 
-template <int R, int C, class T>
-ATTN_FN float rowNorm(Rows<R, C, T> x, int row) {
+template <int R, int C, class T, class L>
+ATTN_FN float rowNorm(Rows<R, C, T, L> x, int row) {
   float sum = 0;
   for (int c = 0; c < C; ++c)
     sum += x.at(row, c) * x.at(row, c);
   return sum;
 }
-template <int R, int C, class T>
-ATTN_FN PerQuery<float> queryNorms(Rows<R, C, T> q) {
+template <int R, int C, class T, class L>
+ATTN_FN PerQuery<float> queryNorms(Rows<R, C, T, L> q) {
   return {{rowNorm(q, queryRow(0)), rowNorm(q, queryRow(1))}};
 }
 /// A thread a key; they are there for all threads after its barrier.
-template <int R, int C, class T>
-ATTN_FN SharedPerKey keyNorms(Rows<R, C, T> k, float *norms) {
+template <int R, int C, class T, class L>
+ATTN_FN SharedPerKey keyNorms(Rows<R, C, T, L> k, float *norms) {
   for (int r = threadOf(); r < R; r += kThreads)
     norms[r] = rowNorm(k, r);
   barrier();
@@ -278,10 +276,10 @@ ATTN_FN SharedPerKey keyNorms(Rows<R, C, T> k, float *norms) {
 }
 /// S5: |q|^2 + |k|^2 - 2 q.k, and the sum of squared differences where that has
 /// lost its digits, pair by pair.
-template <int N, int R, int K, int C, class T, class Norms>
+template <int N, int R, int K, int C, class T, class L, class Norms>
 ATTN_FN Pairs<N> sqdist(const Pairs<N> &dot, PerQuery<float> queryNorm,
-                        const Norms &keyNorm, float addend, Rows<R, C, T> q,
-                        Rows<K, C, T> k) {
+                        const Norms &keyNorm, float addend, Rows<R, C, T, L> q,
+                        Rows<K, C, T, L> k) {
   static_assert(4 * N <= 32, "a bit a pair of this thread");
   Pairs<N> out;
   u32 near = 0;
@@ -294,11 +292,10 @@ ATTN_FN Pairs<N> sqdist(const Pairs<N> &dot, PerQuery<float> queryNorm,
   }
   ATTN_LOOP for (; near; near &= near - 1) { // the lowest bit first
     int pair = lowestBit(near);
-    const T *x = q.row(queryRow(pair / 2 % 2));
-    const T *y = k.row(column(pair / 4, pair));
+    int query = queryRow(pair / 2 % 2), key = column(pair / 4, pair);
     float sum = 0;
     ATTN_LOOP for (int c = 0; c < C; ++c) {
-      float difference = toFloat(x[c]) - toFloat(y[c]);
+      float difference = q.at(query, c) - k.at(key, c);
       sum += difference * difference;
     }
     ATTN_UNROLL for (int n = 0; n < N; ++n) {

@@ -85,8 +85,8 @@ template <class F> ATTN_FN auto get(const ByKey<F> &x, int n, int e) {
   return x.at(column(n, e));
 }
 // What a tile holds for element (r, c) of the rows of a tile of keys.
-template <int R, int C, class T>
-ATTN_FN float ofRow(const Rows<R, C, T> &x, int r, int c) {
+template <int R, int C, class T, class L>
+ATTN_FN float ofRow(const Rows<R, C, T, L> &x, int r, int c) {
   return x.at(r, c);
 }
 ATTN_FN int ofRow(const KeyPositions &x, int r, int) { return x.origin + r; }
@@ -107,15 +107,15 @@ ATTN_FN SharedPerKey keptByKey(float *kept, F f, const In &...in) {
   return {kept};
 }
 /// f in every element of rows.
-template <int R, int C, class T, class F, class... In>
-ATTN_FN void mapRows(Rows<R, C, T> to, F f, const In &...in) {
+template <int R, int C, class T, class L, class F, class... In>
+ATTN_FN void mapRows(Rows<R, C, T, L> to, F f, const In &...in) {
   static_assert(C % 16 == 0, "columns past C are zero, and f(0) need not be");
   ATTN_LOOP for (int i = threadOf(); i < R * C; i += kThreads)
       to.put(i / C, i % C, f(ofRow(in, i / C, i % C)...));
 }
 /// `fill` in the rows that are not kept, on tiles that are an edge.
-template <int R, int C, class T, class Keep>
-ATTN_FN void maskRows(Rows<R, C, T> x, bool edge, const Keep &keep,
+template <int R, int C, class T, class L, class Keep>
+ATTN_FN void maskRows(Rows<R, C, T, L> x, bool edge, const Keep &keep,
                       float fill) {
   if (edge) {
     ATTN_LOOP for (int i = threadOf(); i < R * C;
@@ -188,8 +188,8 @@ ATTN_FN PerQuery<float> contract(const Q &q, const Features<R> &z, float *kept,
   return acc;
 }
 /// z + the sum of the rows.
-template <int K, int R, class T>
-ATTN_FN Features<R> sumRows(Rows<K, R, T> f, Features<R> z) {
+template <int K, int R, class T, class L>
+ATTN_FN Features<R> sumRows(Rows<K, R, T, L> f, Features<R> z) {
   ATTN_UNROLL for (int n = 0; n < Features<R>::kEach; ++n) {
     int r = threadOf() + n * kThreads;
     float sum = 0;
@@ -203,8 +203,9 @@ ATTN_FN Features<R> sumRows(Rows<K, R, T> f, Features<R> z) {
 
 /// S = before(S) + v^T f, in place: 16 values by 32 or 16 features a warp at a
 /// time.
-template <int E, int R, int K, class T, class V, class F>
-ATTN_FN void absorb(State<E, R> s, Rows<K, R, T> f, Rows<K, E, V> v, F before) {
+template <int E, int R, int K, class T, class A, class V, class B, class F>
+ATTN_FN void absorb(State<E, R> s, Rows<K, R, T, A> f, Rows<K, E, V, B> v,
+                    F before) {
   constexpr int N = R % 32 ? 2 : 4, across = R / (8 * N),
                 units = State<E, R>::kRows / 16 * across;
   int g = laneOf() / 4, t = laneOf() % 4;
@@ -243,7 +244,7 @@ ATTN_FN void absorb(State<E, R> s, Rows<K, R, T> f, Rows<K, E, V> v, F before) {
     }
   }
 }
-template <int E, int R, int K, class T, class V>
-ATTN_FN void absorb(State<E, R> s, Rows<K, R, T> f, Rows<K, E, V> v) {
+template <int E, int R, int K, class T, class A, class V, class B>
+ATTN_FN void absorb(State<E, R> s, Rows<K, R, T, A> f, Rows<K, E, V, B> v) {
   absorb(s, f, v, [](float x) { return x; });
 }

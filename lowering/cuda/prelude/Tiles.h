@@ -61,19 +61,42 @@ template <class T> ATTN_FN T fromFloat(float x) {
 
 //===- rows in shared memory ----------------------------------------------===//
 
-/// R rows of C elements. Rows begin at odd multiples of 16 bytes, so that eight
-/// of them lie in different banks; columns past C are zero.
-template <int R, int C, class T> struct Rows {
+/// How R rows of P elements, whole chunks of 16 bytes, lie there: one after the
+/// other, at odd multiples of 16 bytes, so that eight of them begin in different
+/// banks.
+struct Apart {
+  template <int R, int P, int Chunk>
+  ATTN_METHOD static int place(int r, int c) {
+    return r * (P + Chunk) + c;
+  }
+  /// The i-th chunk that a block copies.
+  template <int P, int Chunk> ATTN_METHOD static int rowOf(int i) {
+    return i / (P / Chunk);
+  }
+  template <int P, int Chunk> ATTN_METHOD static int columnOf(int i) {
+    return i % (P / Chunk) * Chunk;
+  }
+  /// What threads have written is there for all that read it.
+  ATTN_METHOD static void publish() { barrier(); }
+};
+
+/// R rows of C elements; columns past C are zero.
+template <int R, int C, class T, class L = Apart> struct Rows {
   using Element = T;
   static constexpr int kRows = R, kColumns = C, kChunk = 16 / sizeof(T);
   static constexpr int kPadded = (C + 15) / 16 * 16, kStride = kPadded + kChunk;
-  static constexpr int kBytes = R * kStride * sizeof(T);
   T *data;
-  ATTN_METHOD T *row(int r) const { return data + r * kStride; }
-  ATTN_METHOD T element(int r, int c) const { return row(r)[c]; }
-  ATTN_METHOD float at(int r, int c) const { return toFloat(row(r)[c]); }
+  ATTN_METHOD T *place(int r, int c) const {
+    return data + L::template place<R, kPadded, kChunk>(r, c);
+  }
+  ATTN_METHOD T *row(int r) const {
+    static_assert(kSame<L, Apart>, "rows that lie together");
+    return data + r * kStride;
+  }
+  ATTN_METHOD T element(int r, int c) const { return *place(r, c); }
+  ATTN_METHOD float at(int r, int c) const { return toFloat(*place(r, c)); }
   ATTN_METHOD void put(int r, int c, float x) const {
-    row(r)[c] = fromFloat<T>(x);
+    *place(r, c) = fromFloat<T>(x);
   }
   /// f(c) in every column of a row.
   template <class F> ATTN_METHOD void fill(int r, F f) const {
@@ -91,44 +114,46 @@ template <class R> ATTN_FN R rowsAt(unsigned char *shared, int offset) {
 
 /// Begins to copy rows [first, first + R) of memory; those at or past `limit`
 /// are zero. Ends with a commit: they are there after a wait and a barrier.
-template <int R, int C, class T, class S>
-ATTN_FN void stage(Rows<R, C, T> to, const S *from, i64 stride, i64 first,
+template <int R, int C, class T, class L, class S>
+ATTN_FN void stage(Rows<R, C, T, L> to, const S *from, i64 stride, i64 first,
                    i64 limit) {
-  using Layout = Rows<R, C, T>;
-  constexpr int chunk = Layout::kChunk, perRow = Layout::kPadded / chunk;
+  using Layout = Rows<R, C, T, L>;
+  constexpr int chunk = Layout::kChunk, padded = Layout::kPadded;
   constexpr bool same = sizeof(S) == sizeof(T);
   bool aligned = same && C % chunk == 0 &&
                  (reinterpret_cast<u64>(from) | stride * sizeof(S)) % 16 == 0;
   if (aligned) {
-    ATTN_UNROLL for (int i = threadOf(); i < R * perRow; i += kThreads) {
-      int r = i / perRow, c = i % perRow * chunk;
+    ATTN_UNROLL for (int i = threadOf(); i < R * (padded / chunk);
+                     i += kThreads) {
+      int r = L::template rowOf<padded, chunk>(i),
+          c = L::template columnOf<padded, chunk>(i);
       bool inside = first + r < limit && c < C;
-      copyAsync16(to.row(r) + c, from + (inside ? (first + r) * stride + c : 0),
+      copyAsync16(to.place(r, c), from + (inside ? (first + r) * stride + c : 0),
                   inside);
     }
   } else {
-    ATTN_LOOP for (int i = threadOf(); i < R * Layout::kPadded; i += kThreads) {
-      int r = i / Layout::kPadded, c = i % Layout::kPadded;
+    ATTN_LOOP for (int i = threadOf(); i < R * padded; i += kThreads) {
+      int r = i / padded, c = i % padded;
       bool inside = first + r < limit && c < C;
       const S *source = from + (inside ? (first + r) * stride + c : 0);
       if (same && sizeof(T) == 4)
-        copyAsync4(to.row(r) + c, source, inside);
+        copyAsync4(to.place(r, c), source, inside);
       else
-        to.row(r)[c] = fromFloat<T>(inside ? toFloat(*source) : 0.f);
+        to.put(r, c, inside ? toFloat(*source) : 0.f);
     }
   }
   commitCopies();
 }
 
 /// The copies are there, all but the last `pending` commits, for all threads.
-template <int Pending> ATTN_FN void arrive() {
+template <int Pending, class L = Apart> ATTN_FN void arrive() {
   waitForCopies<Pending>();
-  barrier();
+  L::publish();
 }
 
 /// Writes rows of shared memory; those at or past `limit` are not.
-template <int R, int C, class T, class S>
-ATTN_FN void storeRows(Rows<R, C, T> from, S *to, i64 stride, i64 first,
+template <int R, int C, class T, class L, class S>
+ATTN_FN void storeRows(Rows<R, C, T, L> from, S *to, i64 stride, i64 first,
                        i64 limit) {
   for (int i = threadOf(); i < R * C; i += kThreads) {
     int r = i / C, c = i % C;
