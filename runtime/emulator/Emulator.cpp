@@ -82,10 +82,11 @@ static std::string launcher(const CudaProgram &program) {
 EmulatedKernel::EmulatedKernel(const CudaProgram &program) : program(program) {
   std::string compiler = findCompiler();
   Scratch scratch("attnc-emulator");
-  // The file that its include names is part of the text.
-  std::string host = hostPrelude().str(),
-              include = "#include \"runtime/emulator/Fibers.h\"\n";
-  host.erase(host.find(include), include.size());
+  // The files that its includes name are part of the text.
+  std::string host;
+  for (llvm::StringRef line : llvm::split(hostPrelude(), '\n'))
+    if (!line.starts_with("#include \"runtime/emulator/"))
+      host += line.str() + "\n";
   scratch.write("Host.h", host);
   std::string source = scratch.write(
       "kernel.cpp", "#define " + kHostPreludeMacro.str() + " \"Host.h\"\n" +

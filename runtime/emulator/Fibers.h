@@ -16,6 +16,7 @@
 #ifndef ATTN_RUNTIME_EMULATOR_FIBERS_H
 #define ATTN_RUNTIME_EMULATOR_FIBERS_H
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -86,11 +87,18 @@ struct Copy {
   int bytes;
   bool inside;
 };
+/// Sums of a product of four warps that were not waited for yet.
+struct Product {
+  float *sums; ///< in this thread, of which nothing is known meanwhile
+  std::vector<float> result;
+  int commit = 0; ///< which one of the thread's it is part of; 0: none yet
+};
 struct Warp {
   void *slots[32];
   const char *operations[32];
   int entered = 0;
   unsigned generation = 0;
+  std::vector<std::array<u64, 3>> products; ///< what was multiplied, in order
 };
 struct Fiber {
   Context context;
@@ -101,6 +109,9 @@ struct Fiber {
   unsigned generation = 0; ///< of what it waits for
   std::vector<Copy> open;  ///< copies without a commit
   std::vector<std::vector<Copy>> committed;
+  std::vector<Product> products;
+  int commits = 0;        ///< of products
+  bool registers = false; ///< what they hold is there for products
 };
 
 constexpr size_t kStack = 512 << 10;
@@ -114,6 +125,9 @@ inline Fiber *current = nullptr;
 inline Context scheduler;
 inline i64 block = 0;
 inline unsigned char *shared = nullptr;
+inline size_t sharedBytes = 0;
+/// Shared memory as the matrix unit of four warps sees it.
+inline std::vector<unsigned char> shown;
 inline std::function<void()> body;
 inline const char *error = nullptr;
 
@@ -174,6 +188,8 @@ inline void waitFor(decltype(Fiber::waits) what, unsigned generation) {
 
 inline void fiberMain() {
   body();
+  if (!current->products.empty())
+    fail("products of a group of warps are never waited for");
   current->done = true;
   --alive;
   yield();
@@ -213,12 +229,13 @@ inline unsigned random() { return seed = seed * 1664525u + 1013904223u; }
 
 /// Runs `blocks` blocks; null, or what went wrong.
 template <class F>
-const char *launch(i64 blocks, int threads, size_t sharedBytes, F kernel) {
+const char *launch(i64 blocks, int threads, size_t bytes, F kernel) {
   fibers.resize(threads);
   warps.resize(threads / 32);
   order.resize(threads);
   body = kernel;
   error = nullptr;
+  sharedBytes = bytes;
   constexpr size_t behind = 4096; // what nobody may write
   std::vector<unsigned char> memory(sharedBytes + 128 + behind);
   shared = reinterpret_cast<unsigned char *>(
@@ -229,6 +246,7 @@ const char *launch(i64 blocks, int threads, size_t sharedBytes, F kernel) {
 #endif
   for (block = 0; block < blocks && !error; ++block) {
     std::fill(memory.begin(), memory.end(), 0xff);
+    shown.assign(bytes, 0xff);
     std::vector<int> turns(warps.size());
     for (size_t w = 0; w < warps.size(); ++w) {
       warps[w] = Warp();
@@ -248,11 +266,17 @@ const char *launch(i64 blocks, int threads, size_t sharedBytes, F kernel) {
       f.waits = Fiber::Runs;
       f.open.clear();
       f.committed.clear();
+      f.products.clear();
+      f.commits = 0;
+      f.registers = false;
       prepare(f.context, f.stack.data(), kStack, fiberMain);
     }
     position = -1;
     current = nullptr;
     yield();
+    for (size_t w = 0; w < warps.size() && !error; ++w)
+      if (warps[w].products != warps[w / 4 * 4].products)
+        error = "the warps of a group multiply different matrices";
     for (size_t n = 0; n < behind && !error; ++n)
       if (shared[sharedBytes + n] != 0xff)
         error = "more shared memory is written than there is";

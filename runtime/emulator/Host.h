@@ -9,7 +9,7 @@
 // not arrived is NaN: the destination of a copy until it is waited for.
 //
 // It does not see bank conflicts, the error of ex2.approx, and races of plain
-// stores.
+// stores. Products of four warps: WarpGroups.h.
 //
 //===----------------------------------------------------------------------===//
 
