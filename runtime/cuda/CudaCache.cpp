@@ -13,12 +13,14 @@
 using namespace attn;
 using namespace attn::runtime;
 
-/// A line of figures an entry, an empty line, the code.
+/// A line of figures an entry, the remarks, an empty line, the code.
 static std::string encode(const CudaCode &code) {
   std::ostringstream text;
   for (const KernelUsage &u : code.usage)
     text << (u.entry.empty() ? "-" : u.entry) << ' ' << u.registers << ' '
          << u.stack << ' ' << u.spillStores << ' ' << u.spillLoads << '\n';
+  for (const std::string &remark : code.remarks)
+    text << "# " << remark << '\n';
   text << '\n' << code.bytes;
   return text.str();
 }
@@ -30,6 +32,10 @@ static std::optional<CudaCode> decode(const std::string &stored) {
     if (line.empty()) {
       code.bytes = stored.substr(static_cast<size_t>(text.tellg()));
       return code;
+    }
+    if (line.rfind("# ", 0) == 0) {
+      code.remarks.push_back(line.substr(2));
+      continue;
     }
     KernelUsage u;
     std::istringstream fields(line);

@@ -70,9 +70,7 @@ struct Program {
 };
 } // namespace
 
-/// What ptxas says of every entry.
-static std::vector<KernelUsage> readUsage(const std::string &log) {
-  std::vector<KernelUsage> all;
+void runtime::readAssemblerLog(const std::string &log, CudaCode &code) {
   KernelUsage usage;
   std::istringstream stream(log);
   std::smatch m;
@@ -80,9 +78,12 @@ static std::vector<KernelUsage> readUsage(const std::string &log) {
       "(?:entry function|properties for) '?([A-Za-z0-9_]+)'?"),
       stack("(\\d+) bytes stack frame, (\\d+) bytes spill stores, (\\d+) bytes "
             "spill loads"),
-      registers("Used (\\d+) registers");
+      registers("Used (\\d+) registers"),
+      remark("\\(C75\\d\\d\\).*(wgmma|warpgroup|GMMA).*");
   for (std::string line; std::getline(stream, line);) {
-    if (std::regex_search(line, m, entry))
+    if (std::regex_search(line, m, remark))
+      code.remarks.push_back(m[0]);
+    else if (std::regex_search(line, m, entry))
       usage.entry = m[1];
     if (std::regex_search(line, m, stack)) {
       usage.stack = std::stoll(m[1]);
@@ -91,11 +92,10 @@ static std::vector<KernelUsage> readUsage(const std::string &log) {
     }
     if (std::regex_search(line, m, registers)) {
       usage.registers = std::stoll(m[1]);
-      all.push_back(usage);
+      code.usage.push_back(usage);
       usage = KernelUsage();
     }
   }
-  return all;
 }
 
 CudaCode runtime::compileCuda(const std::string &source,
@@ -134,7 +134,7 @@ CudaCode runtime::compileCuda(const std::string &source,
   if (toPtx && !code.bytes.empty() && code.bytes.back() == '\0')
     code.bytes.pop_back();
   if (!toPtx)
-    code.usage = readUsage(log);
+    readAssemblerLog(log, code);
   code.milliseconds = std::chrono::duration<double, std::milli>(
                           std::chrono::steady_clock::now() - start)
                           .count();

@@ -24,6 +24,9 @@ struct KernelUsage {
 struct CudaCode {
   std::string bytes;              ///< a cubin, or PTX
   std::vector<KernelUsage> usage; ///< of a cubin
+  /// What the assembler says of products of four warps (wgmma): that it waits
+  /// where the source does not, or issues them one by one.
+  std::vector<std::string> remarks;
   double milliseconds = 0;
 };
 
@@ -31,6 +34,8 @@ struct CudaCode {
 /// here, which says where it was looked for, or refuses the source.
 CudaCode compileCuda(const std::string &source, const std::string &name,
                      const std::string &architecture, bool toPtx);
+/// Reads usage and remarks from what the assembler says.
+void readAssemblerLog(const std::string &log, CudaCode &code);
 /// The version of NVRTC and where it lies, "13.0 /usr/..."; throws as above.
 std::string nvrtcVersion();
 

@@ -125,6 +125,8 @@ int attn::compileForCuda(const CompileCudaOptions &given) {
                  usage.registers, sharedBytesOf(program, n, usage.entry),
                  usage.stack, usage.spillStores, usage.spillLoads);
     }
+    for (const std::string &remark : code.remarks)
+      fmt::print(stderr, "{}: {}\n", program.name, remark);
   }
   if (given.output == "-") {
     fmt::print("{}", bytes);
