@@ -13,11 +13,15 @@ using namespace attn;
 
 // 163, 99 and 227 KiB of shared memory a block: CUDA C++ Programming Guide,
 // "Technical Specifications per Compute Capability". With 64 keys a thread
-// holds 32 pairs, which leaves registers for the results of 128 channels.
+// holds 32 pairs, which leaves registers for the results of 128 channels. PTX
+// has wgmma for sm_90a alone.
 static const CudaLevel levels[] = {
-    {"sm_80", 166912, 4, 64, 128},  {"sm_86", 101376, 4, 64, 128},
-    {"sm_89", 101376, 4, 64, 128},  {"sm_90a", 232448, 4, 64, 128},
-    {"sm_100", 232448, 4, 64, 128}, {"sm_120", 101376, 4, 64, 128},
+    {"sm_80", 166912, 4, 64, 128, false},
+    {"sm_86", 101376, 4, 64, 128, false},
+    {"sm_89", 101376, 4, 64, 128, false},
+    {"sm_90a", 232448, 4, 64, 128, true},
+    {"sm_100", 232448, 4, 64, 128, false},
+    {"sm_120", 101376, 4, 64, 128, false},
 };
 
 llvm::ArrayRef<CudaLevel> attn::cudaLevels() { return levels; }

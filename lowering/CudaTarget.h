@@ -26,6 +26,7 @@ struct CudaLevel {
   int64_t warps;            ///< in a block, of 16 queries each
   int64_t tileK;            ///< keys in a tile, rows of up to `wideRow`
   int64_t wideRow;          ///< longer rows get half as many keys
+  bool warpGroups; ///< four warps multiply together, from shared memory (wgmma)
 };
 
 /// All architectures, the oldest first.

@@ -24,6 +24,9 @@ mlir::FailureOr<CudaProgram> printCuda(mlir::ModuleOp module,
 /// The two halves of the prelude: the machine, and tiles on top of it.
 llvm::StringRef cudaDevicePrelude();
 llvm::StringRef cudaTilePrelude();
+/// What each has more where four warps multiply together.
+llvm::StringRef cudaGroupDevicePrelude();
+llvm::StringRef cudaGroupTilePrelude();
 /// The macro that, defined as a quoted file name, takes the place of the first
 /// half: a host's body of the same functions.
 inline constexpr llvm::StringLiteral kHostPreludeMacro = "ATTN_HOST_PRELUDE";

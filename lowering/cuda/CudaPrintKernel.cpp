@@ -115,6 +115,7 @@ LogicalResult CudaPrinter::print(std::string &source, LaunchStage &launch) {
     tileQ = own;
   if (tileQ % 16 || tileQ == 0)
     return stage.emitOpError("needs tiles of a multiple of 16 queries");
+  findCores();
   for (Operation &op : stage.front().without_terminator())
     if (failed(isa<scf::ForallOp>(op)
                    ? printGrid(cast<scf::ForallOp>(op), launch)

@@ -19,9 +19,8 @@ using namespace attn;
 using tile::TileType;
 
 static TileType typeOf(Value v) { return cast<TileType>(v.getType()); }
-static bool is16Bit(TileType t) {
-  return t.getElementType().isBF16() || t.getElementType().isF16();
-}
+/// Of cores; rows that lie apart need less.
+static constexpr int64_t kRowsAlignment = 128;
 /// Rows of the query, once they are there, wait in registers for the matrix
 /// unit, unless they are too long.
 static bool isOperand(Value v) {
@@ -35,14 +34,16 @@ static bool isOperand(Value v) {
          });
 }
 
-std::string CudaPrinter::rowsType(TileType t) {
+std::string CudaPrinter::rowsType(Value v) {
+  TileType t = typeOf(v);
   return "Rows<" + std::to_string(t.getShape()[0]) + ", " +
          std::to_string(t.getShape()[1]) + ", " +
-         cTypeOf(t.getElementType()).str() + ">";
+         cTypeOf(t.getElementType()).str() +
+         (liesInCores(v) ? ", Cores>" : ">");
 }
 
 void CudaPrinter::barrier() {
-  line("barrier();");
+  line(storesCores ? "Cores::publish();" : "barrier();");
   forgetTouched();
 }
 void CudaPrinter::forgetTouched() {
@@ -71,30 +72,33 @@ void CudaPrinter::writes(StringRef place) {
   touched[place] = true;
 }
 
-static int64_t rowsBytes(TileType t) {
+int64_t CudaPrinter::rowsBytes(Value v) {
+  TileType t = typeOf(v);
   int64_t bytes = is16Bit(t) ? 2 : 4; // the 19 bits of tf32 take 32
+  if (liesInCores(v))
+    return t.getShape()[0] * columnGroups(t.getShape()[1]) * 8 * bytes;
   return t.getShape()[0] * cudaRowBytes(t.getShape()[1], bytes);
 }
 
-int64_t CudaPrinter::scratch(int64_t bytes) {
-  int64_t at = sharedBytes;
-  sharedBytes += (bytes + 15) / 16 * 16;
+int64_t CudaPrinter::scratch(int64_t bytes, int64_t alignment) {
+  int64_t at = llvm::alignTo(sharedBytes, alignment);
+  sharedBytes = llvm::alignTo(at + bytes, 16);
   return at;
 }
 
 /// A place for rows in shared memory, declared where it is first used.
 std::string CudaPrinter::rows(Value v, StringRef wanted, Value memory) {
   TileType t = typeOf(v);
-  int64_t bytes = rowsBytes(t);
   auto key = std::make_pair(memory ? memory.getAsOpaquePointer()
                                    : v.getAsOpaquePointer(),
-                            rowsType(t) + t.getAxes().str());
+                            rowsType(v) + t.getAxes().str());
   std::string &name = places[key];
   if (name.empty()) {
     name = unique(wanted);
     // At the top of the kernel, where every loop sees it.
-    std::string text = "  const auto " + name + " = rowsAt<" + rowsType(t) +
-                       ">(shared, " + std::to_string(scratch(bytes)) + ");\n";
+    std::string at = std::to_string(scratch(rowsBytes(v), kRowsAlignment));
+    std::string text = "  const auto " + name + " = rowsAt<" + rowsType(v) +
+                       ">(shared, " + at + ");\n";
     body.insert(placesEnd, text);
     placesEnd += text.size();
   }
@@ -103,7 +107,7 @@ std::string CudaPrinter::rows(Value v, StringRef wanted, Value memory) {
 }
 
 void CudaPrinter::declareOperand(Value v) {
-  if (!isOperand(v))
+  if (!isOperand(v) || liesInCores(v))
     return;
   std::string name = unique(of(v).code + "Operand");
   line("const auto " + name + " = operand(" + of(v).code + ");");
@@ -121,7 +125,8 @@ void CudaPrinter::arriveFor(Operation &op) {
   });
   if (last < 0)
     return;
-  line("arrive<" + std::to_string(pending.size() - 1 - last) + ">();");
+  line("arrive<" + std::to_string(pending.size() - 1 - last) +
+       (hasCores ? ", Cores>();" : ">();"));
   forgetTouched();
   Values arrived(pending.begin(), pending.begin() + last + 1);
   pending.erase(pending.begin(), pending.begin() + last + 1);
@@ -161,12 +166,14 @@ LogicalResult CudaPrinter::printLoadAhead(tile::LoadOp op,
   std::string turn = unique("turn"),
               ahead = unique(arrayName(op.getMemory()) + "Ahead"),
               name = unique(arrayName(op.getMemory()) + "Rows");
-  int64_t bytes = rowsBytes(t), at = scratch(2 * bytes);
+  int64_t bytes = rowsBytes(op.getResult()),
+          at = scratch(2 * bytes, kRowsAlignment);
   std::string top = "  int " + turn + " = 0;\n  i64 " + ahead + " = -1;\n";
   body.insert(placesEnd, top);
   placesEnd += top.size();
+  std::string type = rowsType(op.getResult());
   auto place = [=](StringRef which) {
-    return "rowsAt<" + rowsType(t) + ">(shared, " + std::to_string(at) + " + " +
+    return "rowsAt<" + type + ">(shared, " + std::to_string(at) + " + " +
            which.str() + " * " + std::to_string(bytes) + ")";
   };
   barrier();

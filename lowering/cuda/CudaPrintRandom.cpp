@@ -35,7 +35,7 @@ std::string CudaPrinter::tableOf(RandomFeaturesOp random) {
   if (random.getKind() == RandomKind::Anchors)
     name += "_anchors";
   std::replace(name.begin(), name.end(), '-', 'm'); // of a seed below 0
-  if (!fileTables.insert(name).second)
+  if (!file.tables.insert(name).second)
     return name;
   auto rows = randomRowsOf(random, length);
   std::string numbers;

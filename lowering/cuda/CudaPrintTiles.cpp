@@ -59,6 +59,14 @@ static bool isBelowOne(Value p) {
   return power && power->hasAttr(kNonPositiveAttrName);
 }
 
+/// Weights that 16 bits may not hold go the way of f32, and so do values that
+/// somebody else reads: odd ones are written over where p is rounded.
+bool attn::isRounded(tile::ContractOp op) {
+  Type values = typeOf(op.getB()).getElementType();
+  return op.getB().hasOneUse() &&
+         (values.isBF16() || (values.isF16() && isBelowOne(op.getA())));
+}
+
 LogicalResult CudaPrinter::printContract(tile::ContractOp op) {
   TileType a = typeOf(op.getA()), b = typeOf(op.getB()),
            r = op.getResult().getType();
@@ -86,15 +94,10 @@ LogicalResult CudaPrinter::printContract(tile::ContractOp op) {
   if (isFeatures(a) && a.has('k') && isRows(b) && b.has('e') && isState(r))
     return printAbsorb(op);
   if (a.has('q') && a.has('k') && b.has('k') && b.has('e') && r.has('e')) {
-    // Weights that 16 bits may not hold go the way of f32, and so do values
-    // that somebody else reads: odd ones are written over where p is rounded.
-    bool rounded = op.getB().hasOneUse() &&
-                   (b.getElementType().isBF16() ||
-                    (b.getElementType().isF16() && isBelowOne(op.getA())));
     bool asTf32 = tf32 && b.getElementType().isF32();
-    std::string text = (rounded  ? "contractRounded("
-                        : asTf32 ? "contractTf32("
-                                 : "contract(") +
+    std::string text = (isRounded(op) ? "contractRounded("
+                        : asTf32      ? "contractTf32("
+                                      : "contract(") +
                        left + ", " + right + ", " + acc;
     if (op.getEdge())
       text += ", " + of(op.getEdge()).code + ", " + of(op.getKeep()).code;

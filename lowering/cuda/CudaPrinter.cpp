@@ -17,9 +17,8 @@ using tile::TileType;
 /// Longer expressions get a name.
 static constexpr size_t kLongest = 64;
 
-CudaPrinter::CudaPrinter(func::FuncOp stage, const llvm::StringSet<> &reserved,
-                         llvm::StringSet<> &fileTables, int64_t queries)
-    : stage(stage), taken(reserved), fileTables(fileTables), tileQ(queries) {
+CudaPrinter::CudaPrinter(func::FuncOp stage, CudaFile &file)
+    : stage(stage), file(file), taken(file.reserved), tileQ(file.queries) {
   if (auto module = stage->getParentOfType<ModuleOp>())
     tf32 = module->hasAttr(kTf32AttrName);
   // The user's names first; roles may share one.

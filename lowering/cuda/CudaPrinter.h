@@ -18,22 +18,42 @@
 #ifndef ATTN_LOWERING_CUDA_CUDAPRINTER_H
 #define ATTN_LOWERING_CUDA_CUDAPRINTER_H
 
+#include "lowering/CudaTarget.h"
 #include "lowering/cuda/Launch.h"
 #include "lowering/cuda/ScalarText.h"
 
 #include "llvm/ADT/StringSet.h"
 #include <map>
+#include <set>
 
 namespace attn {
+
+/// A product of four warps: 64 queries by groups of 8 columns.
+struct GroupProduct {
+  int64_t columnGroups;
+  bool fromRegisters; ///< the left factor; else it is in shared memory
+  bool half;          ///< f16; else bf16
+  bool operator<(const GroupProduct &other) const {
+    return std::tie(columnGroups, fromRegisters, half) <
+           std::tie(other.columnGroups, other.fromRegisters, other.half);
+  }
+};
+/// Its function, for the prelude's device half.
+std::string groupProductText(const GroupProduct &product);
+
+/// What the kernels of a file have in common.
+struct CudaFile {
+  const CudaLevel &level;
+  llvm::StringSet<> reserved;      ///< names that are not used
+  int64_t queries = 0;             ///< in a tile, which says how many threads
+  llvm::StringSet<> tables;        ///< names of constants it has already
+  std::set<GroupProduct> products; ///< that its kernels call
+};
 
 /// Prints one stage function.
 class CudaPrinter {
 public:
-  /// Names in `reserved` are not used. `queries`: in a tile of any stage,
-  /// which says how many threads there are.
-  /// `fileTables`: names of constants that the file has already.
-  CudaPrinter(mlir::func::FuncOp stage, const llvm::StringSet<> &reserved,
-              llvm::StringSet<> &fileTables, int64_t queries);
+  CudaPrinter(mlir::func::FuncOp stage, CudaFile &file);
   /// How many queries the tiles of a stage have; 0 where there are none.
   static int64_t queriesOf(mlir::func::FuncOp stage);
   /// Appends the kernel to `source`; describes its launch.
@@ -104,13 +124,19 @@ private:
   bool isAhead(tile::LoadOp op);
   mlir::LogicalResult printLoadAhead(tile::LoadOp op, const std::string &from);
   mlir::LogicalResult printStore(tile::StoreOp op);
-  std::string rowsType(tile::TileType type);
+  std::string rowsType(mlir::Value rows);
+  int64_t rowsBytes(mlir::Value rows);
   std::string rows(mlir::Value v, llvm::StringRef wanted, mlir::Value memory);
-  int64_t scratch(int64_t bytes);
+  int64_t scratch(int64_t bytes, int64_t alignment = 16);
   /// Waits for what `op` reads and has not arrived yet.
   void arriveFor(mlir::Operation &op);
   /// Rows of queries that have arrived, as an operand of the matrix unit.
   void declareOperand(mlir::Value v);
+
+  // CudaWarpGroups.cpp: which products four warps compute together.
+  bool isGroupProduct(tile::ContractOp op);
+  bool liesInCores(mlir::Value rows);
+  void findCores();
 
   // CudaPrintFeatures.cpp: features of the linear order and sums of them.
   mlir::LogicalResult printFeatureMap(tile::MapOp op);
@@ -143,8 +169,8 @@ private:
   std::string tableOf(RandomFeaturesOp random);
 
   mlir::func::FuncOp stage;
+  CudaFile &file;
   llvm::StringSet<> taken;
-  llvm::StringSet<> &fileTables;
   llvm::DenseMap<mlir::Value, Text> texts;
   llvm::DenseMap<mlir::Value, std::string> arrays;
   std::vector<LaunchParameter> parameters;
@@ -154,6 +180,8 @@ private:
   llvm::DenseMap<mlir::Value, Range> ranges;
   int indent = 1;
   bool tf32 = false; ///< for products of f32 rows
+  /// Some rows lie in cores; and some of these are not copied but stored.
+  bool hasCores = false, storesCores = false;
   int64_t tileQ = 0, sharedBytes = 0;
   /// Where the rows of a memory lie; tiles of disjoint loops share the place.
   std::map<std::pair<const void *, std::string>, std::string> places;
@@ -191,6 +219,12 @@ inline bool isFeatures(tile::TileType t) {
 inline bool isRows(tile::TileType t) {
   return t.has('d') || (t.has('k') && t.has('e')) || isFeatures(t);
 }
+inline bool is16Bit(tile::TileType t) {
+  return t.getElementType().isBF16() || t.getElementType().isF16();
+}
+/// Whether the weights of a product of weights and values are rounded to the
+/// type of the values.
+bool isRounded(tile::ContractOp op);
 /// Elements of a row in shared memory, in groups of 8 columns.
 inline int64_t columnGroups(int64_t length) { return (length + 15) / 16 * 2; }
 

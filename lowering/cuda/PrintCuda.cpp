@@ -33,7 +33,8 @@ static llvm::StringSet<> reservedNames() {
         "u64",      "infinity"})
     names.insert(word);
   // What the prelude declares or calls; the names of its variables are free.
-  for (StringRef text : {cudaDevicePrelude(), cudaTilePrelude()}) {
+  for (StringRef text : {cudaDevicePrelude(), cudaTilePrelude(),
+                         cudaGroupDevicePrelude(), cudaGroupTilePrelude()}) {
     StringRef previous;
     while (!text.empty()) {
       if (text.starts_with("//")) {
@@ -77,16 +78,15 @@ FailureOr<CudaProgram> attn::printCuda(ModuleOp module,
   CudaProgram program;
   program.architecture = level->name.str();
   std::string kernels;
-  llvm::StringSet<> tables;
-  int64_t threads = 0, queries = 0;
+  CudaFile file{*level, reserved, 0, {}, {}};
+  int64_t threads = 0;
   for (auto stage : module.getOps<func::FuncOp>())
-    queries = std::max(queries, CudaPrinter::queriesOf(stage));
+    file.queries = std::max(file.queries, CudaPrinter::queriesOf(stage));
   for (auto stage : module.getOps<func::FuncOp>()) {
     if (stage.getOps<scf::ForallOp>().empty())
       continue;
     LaunchStage launch;
-    if (failed(CudaPrinter(stage, reserved, tables, queries)
-                   .print(kernels, launch)))
+    if (failed(CudaPrinter(stage, file).print(kernels, launch)))
       return failure();
     kernels += "\n";
     if (launch.sharedBytes > level->sharedBytes)
@@ -134,11 +134,19 @@ FailureOr<CudaProgram> attn::printCuda(ModuleOp module,
     head += "//   " + line + "\n";
   head += "//\n// How to launch it stands in " + program.name +
           ".launch.json. Compile with --std=c++17 --ftz=true.\n\n";
+  std::string device = cudaDevicePrelude().str(),
+              tiles = cudaTilePrelude().str();
+  if (!file.products.empty()) {
+    device += cudaGroupDevicePrelude();
+    for (const GroupProduct &product : file.products)
+      device += groupProductText(product);
+    tiles += cudaGroupTilePrelude();
+  }
   program.source =
       head + "#ifdef " + kHostPreludeMacro.str() + "\n#include " +
-      kHostPreludeMacro.str() + "\n#else\n" + cudaDevicePrelude().str() +
+      kHostPreludeMacro.str() + "\n#else\n" + device +
       "#endif\n\nconstexpr int kThreads = " + std::to_string(threads) +
-      ";\n\n" + cudaTilePrelude().str() +
+      ";\n\n" + tiles +
       "\n//===- the kernels --------------------------------------------------"
       "----===//\n\n" +
       kernels;

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// All that a kernel asks of the machine, and the only inline PTX. The host's
-// body of the same functions is runtime/emulator/Host.h.
+// All that a kernel asks of the machine, and, with Wgmma.h where that is, the
+// only inline PTX. The host's body of the same functions is
+// runtime/emulator/Host.h.
 //
 //===----------------------------------------------------------------------===//
 

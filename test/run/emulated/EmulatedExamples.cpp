@@ -29,9 +29,11 @@ const int64_t counts[] = {1, 17, 64, 129, 257};
 const int64_t lengths[] = {16, 64, 80, 128};
 const Type types[] = {Type::bf16, Type::f16};
 
-Kernel compileFor(const std::string &path, const char *target) {
+Kernel compileFor(const std::string &path, const char *target,
+                  const char *architecture = "") {
   Options options;
   options.target = target;
+  options.level = architecture;
   return Compiler(options).compileFile(path);
 }
 
@@ -77,10 +79,12 @@ std::vector<double> compute(const Kernel &kernel, const Problem &problem,
   return values;
 }
 
-void check(const std::string &path, Type type, int64_t count, int64_t length) {
-  SCOPED_TRACE(std::string(runtime::nameOf(type)) + ", N = " +
-               std::to_string(count) + ", D = " + std::to_string(length));
-  Kernel emulated = compileFor(path, "cuda-emulator"),
+void check(const std::string &path, const char *architecture, Type type,
+           int64_t count, int64_t length) {
+  SCOPED_TRACE(std::string(architecture) + ", " + runtime::nameOf(type) +
+               ", N = " + std::to_string(count) +
+               ", D = " + std::to_string(length));
+  Kernel emulated = compileFor(path, "cuda-emulator", architecture),
          reference = compileFor(path, "reference");
   const runtime::Signature &signature = emulated.getImpl().signature;
   Recipe recipe;
@@ -118,18 +122,22 @@ std::vector<std::string> examples() {
 TEST_P(EmulatedExamples, InSixteenBits) {
   std::string path = std::string(ATTN_EXAMPLES) + "/" + GetParam() + ".attn";
   if (std::getenv("ATTN_EMULATE_ALL")) {
-    for (Type type : types)
-      for (int64_t count : counts)
-        for (int64_t length : lengths)
-          check(path, type, count, length);
+    for (const char *architecture : {"sm_80", "sm_90a"})
+      for (Type type : types)
+        for (int64_t count : counts)
+          for (int64_t length : lengths)
+            check(path, architecture, type, count, length);
     return;
   }
-  // Two of the forty: over the examples every pair of values is met.
+  // Two of the forty: over the examples every pair of values is met. And one
+  // where four warps multiply together.
   std::vector<std::string> all = examples();
   size_t n = std::find(all.begin(), all.end(), GetParam()) - all.begin();
-  check(path, types[n % 2], counts[n % 5], lengths[n / 5 % 4]);
-  check(path, types[(n + 1) % 2], counts[(n + 2) % 5],
+  check(path, "sm_80", types[n % 2], counts[n % 5], lengths[n / 5 % 4]);
+  check(path, "sm_80", types[(n + 1) % 2], counts[(n + 2) % 5],
         lengths[(n / 5 + 1) % 4]);
+  check(path, "sm_90a", types[n / 2 % 2], counts[(n + 1) % 5],
+        lengths[(n / 5 + 2) % 4]);
 }
 INSTANTIATE_TEST_SUITE_P(All, EmulatedExamples, ::testing::ValuesIn(examples()),
                          [](const auto &info) { return info.param; });

@@ -44,6 +44,8 @@ public:
   /// |o - expected| / |expected| of the last run, over rows that are finite in
   /// the reference; infinite where o is NaN there.
   double error() const;
+  /// The last run's o, as it is stored.
+  const std::vector<char> &bytes() const { return o; }
 
 private:
   std::vector<Argument> arguments() const;

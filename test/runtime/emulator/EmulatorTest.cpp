@@ -60,9 +60,15 @@ void check(const char *spec, CallShape shape) {
   if (spec == gauss)
     shape.numbers = {{"h", 2.0}};
   EmulatedCall call(spec, shape);
-  call.run(call.program());
-  EXPECT_LE(call.error(), boundOf(shape.type))
-      << spec << " Nq " << shape.Nq << " Nk " << shape.Nk << " D " << shape.D;
+  // Products of a warp, and of four.
+  for (const char *architecture : {"sm_80", "sm_90a"}) {
+    if (shape.type == Type::f32 && architecture != std::string("sm_80"))
+      continue; // the same text
+    call.run(call.program(architecture));
+    EXPECT_LE(call.error(), boundOf(shape.type))
+        << architecture << " " << spec << " Nq " << shape.Nq << " Nk "
+        << shape.Nk << " D " << shape.D;
+  }
 }
 
 } // namespace
@@ -98,6 +104,8 @@ TEST(EmulatorTest, NearKeys) {
   CallShape shape = shapeOf(70, 70, 64, 64, Type::f32);
   shape.nearKeys = true;
   check(yat, shape);
+  shape.type = Type::bf16;
+  check(yat, shape);
 }
 
 TEST(EmulatorTest, Windows) {
@@ -128,6 +136,64 @@ TEST(EmulatorTest, HiddenNaNStaysHidden) {
     CallShape shape = shapeOf(100, 100, 64, 64, type);
     shape.oddValuesFrom = 70; // rows 0 to 69 do not see them
     check(softmax, shape);
+  }
+}
+
+// S9: what a row cannot see changes none of its bits.
+TEST(EmulatorTest, HiddenValuesChangeNoBit) {
+  for (const char *architecture : {"sm_80", "sm_90a"}) {
+    CallShape shape = shapeOf(100, 100, 64, 64, Type::bf16);
+    EmulatedCall finite(softmax, shape);
+    shape.oddValuesFrom = 70;
+    EmulatedCall odd(softmax, shape);
+    finite.run(finite.program(architecture));
+    odd.run(odd.program(architecture));
+    size_t row = 64 * 2, rows = 100;
+    int same = 0, changed = 0;
+    for (size_t at = 0; at < odd.bytes().size(); at += row) {
+      bool equal =
+          std::equal(odd.bytes().begin() + at, odd.bytes().begin() + at + row,
+                     finite.bytes().begin() + at);
+      ++(equal ? same : changed);
+      EXPECT_EQ(equal, at / row % rows < 70);
+    }
+    EXPECT_EQ(same, 8 * 70);
+    EXPECT_EQ(changed, 8 * 30);
+  }
+}
+
+// The architecture says which unit multiplies rows of 16 bits, and of which
+// shape; there is no other change in a kernel, and none in f32.
+TEST(EmulatorTest, ProductsOfFourWarps) {
+  auto sourceOf = [](const char *spec, CallShape shape, const char *arch) {
+    return EmulatedCall(spec, shape).program(arch).source;
+  };
+  auto has = [](const std::string &text, const char *part) {
+    return text.find(part) != std::string::npos;
+  };
+  CallShape shape = shapeOf(64, 64, 64, 72, Type::bf16);
+  std::string text = sourceOf(softmax, shape, "sm_90a");
+  EXPECT_TRUE(has(text, "m64n64k16.f32.bf16.bf16")); // 64 keys
+  EXPECT_TRUE(has(text, "m64n80k16.f32.bf16.bf16")); // 72 channels of v
+  EXPECT_TRUE(has(text, "vRows = rowsAt<Rows<64, 72, Bf16, Cores>>(shared"));
+  EXPECT_FALSE(has(sourceOf(softmax, shape, "sm_80"), "Cores"));
+  EXPECT_FALSE(has(sourceOf(softmax, shape, "sm_80"), "wgmma"));
+  EXPECT_FALSE(has(sourceOf(softmax, shape, "sm_100"), "wgmma"));
+  shape.type = Type::f32;
+  EXPECT_FALSE(has(sourceOf(softmax, shape, "sm_90a"), "wgmma"));
+  // Results of more than 256 channels, and weights that f16 may not hold: their
+  // products are those of a warp, dots are not.
+  for (CallShape other : {shapeOf(64, 64, 64, 272, Type::bf16),
+                          shapeOf(64, 64, 64, 64, Type::f16)}) {
+    const char *spec = other.Dv == 272 ? softmax : windowed;
+    if (other.Dv == 64)
+      spec = "attention p(q, k, v) { kappa = (dot(q, k) + 1)^2 }";
+    text = sourceOf(spec, other, "sm_90a");
+    EXPECT_TRUE(has(text, "kRows = rowsAt<Rows<32, 64, Bf16, Cores>>") ||
+                has(text, "kRows = rowsAt<Rows<64, 64, F16, Cores>>"));
+    EXPECT_TRUE(has(text, "vRows = rowsAt<Rows<32, 272, Bf16>>") ||
+                has(text, "vRows = rowsAt<Rows<64, 64, F16>>"));
+    check(spec, other);
   }
 }
 

@@ -49,8 +49,9 @@ bool inject(std::string &text, const Fault &fault) {
 
 class Mutation : public ::testing::TestWithParam<Fault> {};
 
-void expectCaught(EmulatedCall &call, const Fault &fault) {
-  CudaProgram program = call.program();
+void expectCaught(EmulatedCall &call, const Fault &fault,
+                  const char *architecture = "sm_80") {
+  CudaProgram program = call.program(architecture);
   ASSERT_TRUE(inject(program.source, fault)) << "nothing to change";
   try {
     call.run(program);
@@ -101,6 +102,53 @@ INSTANTIATE_TEST_SUITE_P(
               "if (laneOf() < 16) arrive<0>();", kLastOfFirst},
         Fault{"DivergentMatrices", "arrive<0>();",
               "arrive<0>(); if (laneOf() < 16) shuffle(1, 0);", kLastOfFirst}),
+    [](const auto &info) { return info.param.name; });
+
+// Products of four warps.
+class CausalSoftmaxF16Groups : public Mutation {};
+TEST_P(CausalSoftmaxF16Groups, IsCaught) {
+  CallShape shape;
+  shape.Nq = shape.Nk = 200;
+  shape.D = 48;
+  shape.type = Type::f16;
+  EmulatedCall call("attention s(q, k, v) { kappa = exp(dot(q, k))\n mask = "
+                    "causal }",
+                    shape);
+  expectCaught(call, GetParam(), "sm_90a");
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, CausalSoftmaxF16Groups,
+    ::testing::Values(
+        Fault{"NoWaitForProducts", "waitForProducts<0>();", "", 0},
+        Fault{"WaitsForAllButOne", "waitForProducts<0>();",
+              "waitForProducts<1>();", 0},
+        Fault{"NoCommit", "commitProducts();", "", 0},
+        Fault{"CommitAfterTheWait",
+              "commitProducts();\n  waitForProducts<0>();",
+              "waitForProducts<0>();\n  commitProducts();", 0},
+        Fault{"NoFenceForPairs", "beginProducts();", "", 0},
+        Fault{"NoFenceForResults", "beginProducts();", "", 1},
+        Fault{"NotShown", "showMatrixUnit();", "", 0},
+        Fault{"NoBarrier", "showMatrixUnit();\n    barrier();",
+              "showMatrixUnit();", 0},
+        Fault{"NoWaitForKeys", "arrive<1, Cores>();", "Cores::publish();", 0},
+        Fault{"NoWaitForValues", "arrive<1, Cores>();", "Cores::publish();",
+              kLastOfFirst},
+        Fault{"NoBarrierBeforeKeys", "arrive<1, Cores>();",
+              "waitForCopies<1>(); showMatrixUnit();", 0},
+        Fault{"NoBarrierBeforeCopies", "barrier();", "", kLastOfFirst},
+        Fault{"WrongOffsetOfKeys", "x.place(r, 0), R * 16, Cores::kBytes",
+              "x.place(r, 0), R * 16, 2 * Cores::kBytes", 0},
+        Fault{"WrongLeadingOffsetOfKeys", "x.place(r, 0), R * 16,",
+              "x.place(r, 0), R * 16 + 16,", 0},
+        Fault{"OffsetsOfValuesSwapped", "x.data, Cores::kBytes, R * 16",
+              "x.data, R * 16, Cores::kBytes", 0},
+        Fault{"WrongStepOfQueries", "a + 2 * R * s", "a + R * s", 0},
+        Fault{"WrongStepOfValues", "2 * Cores::kBytes / 16 * s",
+              "Cores::kBytes / 16 * s", 0},
+        Fault{"HalvesSwapped", "p.x[2 * s + i / 2]", "p.x[2 * s + i % 2]", 0},
+        Fault{"OneWarpElsewhere", "b = byColumns(k, 0);",
+              "b = byColumns(k, threadOf() / 96 * 8);", 0}),
     [](const auto &info) { return info.param.name; });
 
 class YatF32 : public Mutation {};
@@ -236,7 +284,9 @@ TEST(MutationTest, KeysPastTheEndAreCaught) {
 }
 
 TEST(MutationTest, LeakOfHiddenValuesIsCaught) {
-  for (Type type : {Type::f32, Type::bf16}) {
+  for (auto [type, architecture] :
+       {std::pair(Type::f32, "sm_80"), std::pair(Type::bf16, "sm_80"),
+        std::pair(Type::bf16, "sm_90a")}) {
     CallShape shape;
     shape.type = type;
     shape.Nq = shape.Nk = 100;
@@ -244,7 +294,7 @@ TEST(MutationTest, LeakOfHiddenValuesIsCaught) {
     EmulatedCall call("attention s(q, k, v) { kappa = exp(dot(q, k))\n mask = "
                       "causal }",
                       shape);
-    CudaProgram program = call.program();
+    CudaProgram program = call.program(architecture);
     int places = 0; // one for each kind of product
     while (inject(program.source, {"", "edge && anyOdd(v)", "false", 0}))
       ++places;
