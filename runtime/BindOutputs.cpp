@@ -101,6 +101,11 @@ void runtime::bindOutputs(Binding &binding, const Signature &signature,
     Tensor tensor = it->tensor;
     checkType(who, formal.name, tensor.type, binding, rules.reference);
     checkView(who, tensor);
+    checkPlace(who, tensor, rules);
+    if (tensor.device != binding.place)
+      throw Error(who + " lies on " + toString(tensor.device) +
+                  ", and the inputs on " + toString(binding.place) +
+                  "; inputs and outputs of a call lie in one place");
     std::vector<int64_t> full = fullShape(binding, formal.name, outputRow);
     if (!expand(tensor, full))
       throw Error(who + " has shape " + toString(tensor.shape) +
@@ -134,6 +139,10 @@ void runtime::bindOutputs(Binding &binding, const Signature &signature,
     if (signature.formals[i].name != "o")
       continue;
     if (tensor.strides[3] != 1 && tensor.shape[3] > 1) {
+      if (tensor.device.kind == Device::Cuda)
+        throw Error("output 'o' has rows of stride " +
+                    std::to_string(tensor.strides[3]) +
+                    "; on a GPU they have stride 1");
       Tensor packed(nullptr, tensor.type, tensor.shape);
       packed.strides = rowMajor(packed.shape);
       packed.data =

@@ -49,6 +49,7 @@ void InputBinder::checkParameter(size_t index) {
     return;
   Tensor tensor = argument.tensor;
   checkView(who, tensor);
+  checkBeside(who, tensor);
   binding.sources.push_back({formal.name, tensor});
   if (formal.axes.empty() && tensor.shape == std::vector<int64_t>{1}) {
     tensor.shape.clear(); // one element serves as a number
@@ -269,6 +270,37 @@ static void checkBound(const Formal &formal, Type type, const void *address,
                 formal.relop + " " + toString(formal.bound));
 }
 
+void InputBinder::bindUnseen(size_t index, Type type) {
+  const Formal &formal = signature.formals[index];
+  Tensor &tensor = binding.arrays[index];
+  Binding::Unseen unseen;
+  unseen.formal = index;
+  unseen.source = tensor;
+  unseen.isConverted = tensor.type != type || formal.integer;
+  unseen.type = type;
+  unseen.relop = formal.relop;
+  unseen.bound = formal.bound;
+  std::string bound = formal.relop.empty()
+                          ? ""
+                          : ", " + formal.name + " " + formal.relop + " " +
+                                toString(formal.bound);
+  if (formal.integer) {
+    unseen.low = -kPositionLimit;
+    unseen.high = kPositionLimit;
+    unseen.rule = formal.name + " is a whole number from " +
+                  std::to_string(unseen.low) + " to " +
+                  std::to_string(unseen.high) + bound;
+  } else {
+    unseen.rule = formal.name + " is a number that f32 holds" + bound;
+  }
+  if (unseen.isConverted) {
+    tensor = Tensor(nullptr, type, tensor.shape).on(tensor.device);
+    tensor.strides = rowMajor(tensor.shape);
+  }
+  if (unseen.isConverted || !formal.relop.empty())
+    binding.unseen.push_back(std::move(unseen));
+}
+
 void InputBinder::bindParameter(size_t index) {
   const Formal &formal = signature.formals[index];
   const Argument &argument = *find(formal.name);
@@ -297,7 +329,10 @@ void InputBinder::bindParameter(size_t index) {
                     " on axis " + formal.axes[axis].toString() +
                     ", which has " + std::to_string(extents[axis]) +
                     " entries");
-    if (tensor.type != type) {
+    bool isSeen = tensor.device.kind == Device::Host;
+    if (!isSeen) {
+      bindUnseen(index, type);
+    } else if (tensor.type != type) {
       Tensor packed(nullptr, type, tensor.shape);
       packed.strides = rowMajor(packed.shape);
       char *to = binding.allocate(elementCount(packed.shape) * sizeOf(type));
@@ -310,7 +345,7 @@ void InputBinder::bindParameter(size_t index) {
                      });
       tensor = packed;
     }
-    if (formal.integer || !formal.relop.empty())
+    if (isSeen && (formal.integer || !formal.relop.empty()))
       forEachElement(tensor,
                      [&](const std::vector<int64_t> &indices, char *address) {
                        checkBound(formal, type, address, indices);
@@ -327,6 +362,7 @@ void InputBinder::bindParameter(size_t index) {
     char *zero = binding.allocate(8);
     std::memset(zero, 0, 8);
     tensor.data = zero;
+    tensor.device = Device::host();
     std::fill(tensor.strides.begin(), tensor.strides.end(), 0);
   }
 }

@@ -107,7 +107,12 @@ void runtime::bindState(Binding &binding, const Signature &signature,
     throw Error(who + " has shape " + toString(tensor.shape) +
                 "; here a state is " + toString(full));
   checkStateRows(who, tensor);
-  checkCounts(who, tensor, binding.queries);
+  if (tensor.device != binding.place)
+    throw Error(who + " lies on " + toString(tensor.device) +
+                ", and the inputs on " + toString(binding.place) +
+                "; inputs and outputs of a call lie in one place");
+  if (tensor.device.kind == Device::Host) // what a device holds is not seen
+    checkCounts(who, tensor, binding.queries);
   binding.sources.push_back({given->name, tensor});
   bound = std::move(tensor);
 }

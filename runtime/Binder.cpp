@@ -86,6 +86,34 @@ void Extent::require(int64_t extent, const std::string &by) {
 }
 
 //===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+std::string runtime::toString(Device device) {
+  return device.kind == Device::Host
+             ? "the host"
+             : "CUDA device " + std::to_string(device.ordinal);
+}
+
+void runtime::checkPlace(const std::string &who, const Tensor &tensor,
+                         const BindRules &rules) {
+  if (tensor.device.kind == Device::Cuda && !rules.devices)
+    throw Error(who + " lies on " + toString(tensor.device) + ", and " +
+                (rules.gpu
+                     ? "the emulator executes a GPU's kernel on the host"
+                     : "the target " + rules.target + " computes on the host") +
+                ": copy it there, or take the target cuda");
+}
+
+void InputBinder::checkBeside(const std::string &who,
+                              const Tensor &tensor) const {
+  checkPlace(who, tensor, rules);
+  if (tensor.device.kind == Device::Cuda && tensor.device != binding.place)
+    throw Error(who + " lies on " + toString(tensor.device) + ", but " +
+                placed + " on " + toString(binding.place));
+}
+
+//===----------------------------------------------------------------------===//
 // Rows: the inputs that q, k and v derive from
 //===----------------------------------------------------------------------===//
 
@@ -123,6 +151,15 @@ void InputBinder::checkRows(size_t index) {
                                  : "the cpu target takes f32, f16 or bf16 "
                                    "(--target=reference takes f64 too)"));
   checkView(who, tensor);
+  checkPlace(who, tensor, rules);
+  if (placed.empty()) {
+    placed = who;
+    binding.place = tensor.device;
+  } else if (tensor.device != binding.place) {
+    throw Error(who + " lies on " + toString(tensor.device) + ", but " +
+                placed + " on " + toString(binding.place) +
+                "; inputs and outputs of a call lie in one place");
+  }
   binding.sources.push_back({formal.name, tensor});
   tensor = withRankFour(std::move(tensor));
   if (tensor.shape[3] < 1)
@@ -172,8 +209,13 @@ void InputBinder::broadcastRows(size_t index) {
   bool query = signature.formals[index].kind == FormalKind::Query;
   int64_t batches = binding.batch;
   int64_t heads = query ? binding.queryHeads : binding.keyHeads;
-  if (!rules.reference && tensor.strides[3] != 1 && tensor.shape[3] != 1)
+  if (!rules.reference && tensor.strides[3] != 1 && tensor.shape[3] != 1) {
+    if (tensor.device.kind == Device::Cuda)
+      throw Error("input '" + signature.formals[index].name +
+                  "' has rows of stride " + std::to_string(tensor.strides[3]) +
+                  "; on a GPU they have stride 1: make it contiguous");
     pack(tensor, query ? nullptr : lengthsOfKeys);
+  }
   if (!rules.reference)
     tensor.strides[3] = 1; // an axis of extent 1 may have come with any stride
   auto broadcast = [&](size_t axis, int64_t extent) {
@@ -260,6 +302,7 @@ void InputBinder::bindPositions(size_t index) {
   if (!argument->isNumber) {
     tensor = argument->tensor;
     checkView(who, tensor);
+    checkBeside(who, tensor);
     binding.sources.push_back({formal.name, tensor});
     if (offset && tensor.shape.empty()) { // a 0-dimensional array is one number
       tensor.shape = {1};
@@ -275,6 +318,15 @@ void InputBinder::bindPositions(size_t index) {
       throw Error(who + " has type " + nameOf(tensor.type) +
                   "; it must be i32 or i64");
     extent = tensor.shape[0];
+    if (tensor.device.kind == Device::Cuda) {
+      binding.unseen.push_back(
+          {index, tensor, /*isConverted=*/true, Type::i64, low, high, "", 0,
+           formal.name + " is a whole number from " + std::to_string(low) +
+               " to " + std::to_string(high)});
+      binding.arrays[index] =
+          Tensor(nullptr, Type::i64, {extent}, {1}).on(tensor.device);
+      return;
+    }
   }
   // Copied, so that another thread cannot change what was checked.
   auto *values = reinterpret_cast<int64_t *>(

@@ -45,6 +45,26 @@ struct Binding {
   /// Memory of converted and packed arrays.
   std::vector<std::unique_ptr<char[]>> owned;
 
+  /// Where inputs and outputs lie.
+  Device place;
+  /// The CUDA device that computes, and on which stream.
+  int gpu = 0;
+  void *stream = nullptr;
+  /// A parameter or lengths on a device whose values the binder cannot see: the
+  /// device checks them, and makes what the function takes of them.
+  struct Unseen {
+    size_t formal = 0;  ///< its place in `arrays`, where the shape is right
+    Tensor source = {}; ///< as given
+    bool isConverted = false; ///< else `arrays` has it as it is
+    Type type = Type::f32;    ///< that the function takes
+    /// Integers: what they lie between, and are brought between.
+    int64_t low = 0, high = 0;
+    std::string relop = {}; ///< of a declared bound
+    double bound = 0;
+    std::string rule; ///< all that is asked, for messages
+  };
+  std::vector<Unseen> unseen;
+
   /// Adds memory that lives as long as the binding.
   char *allocate(int64_t bytes);
   /// Copies strided outputs to their place; called after the kernel has run.
@@ -63,6 +83,9 @@ struct BindRules {
   bool gpu = false;
   /// Calls go on from a state; those of one token have code of their own.
   bool recurrent = false;
+  /// Arrays may lie on a CUDA device.
+  bool devices = false;
+  std::string target = "cpu"; ///< for messages
 };
 
 /// Checks and normalises inputs, parameters, lengths and offset.

@@ -25,6 +25,13 @@ std::string joinNames(const std::vector<std::string> &names);
 /// batch, heads or both. Returns false where it does not fit.
 bool expand(Tensor &tensor, const std::vector<int64_t> &full);
 
+/// `the host`, `CUDA device 0`.
+std::string toString(Device device);
+
+/// Throws unless the target takes memory of where a tensor lies.
+void checkPlace(const std::string &who, const Tensor &tensor,
+                const BindRules &rules);
+
 /// The full shape of the state of a call.
 std::vector<int64_t> stateShape(const Binding &binding);
 
@@ -59,6 +66,8 @@ private:
         fn(i);
   }
 
+  /// Parameters and lengths lie on the host or where rows do.
+  void checkBeside(const std::string &who, const Tensor &tensor) const;
   void checkRows(size_t index);
   void resolveHeads();
   void broadcastRows(size_t index);
@@ -71,6 +80,8 @@ private:
   void resolveSizes();
   /// Values: bounds, conversion, broadcasting.
   void bindParameter(size_t index);
+  /// Those of an array on a device, which are left to the device.
+  void bindUnseen(size_t index, Type type);
   /// The value of an edge, or nothing while its size variable is unknown.
   bool evaluate(const Edge &edge, int64_t &value) const;
   bool solveTable(const std::string &who, const Axis &axis, int64_t extent);
@@ -85,6 +96,7 @@ private:
       keyHeads{"the number of key heads"}, queries{"the number of queries"},
       keys{"the number of keys"};
   std::map<std::string, Extent> sizes;
+  std::string placed; ///< the first input, which says where all lie
   /// Checked key lengths, one a sequence, or null.
   const int64_t *lengthsOfKeys = nullptr;
   Binding binding;

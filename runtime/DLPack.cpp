@@ -47,18 +47,30 @@ static DLDataType typeOf(Type type) {
   return result;
 }
 
+static Device deviceOf(const DLDevice &device) {
+  switch (device.device_type) {
+  case kDLCPU:
+  case kDLCUDAHost: // page-locked, and the host's like any other
+    return Device::host();
+  case kDLCUDA:
+    return Device::cuda(device.device_id);
+  default:
+    throw Error("a DLPack tensor on device type " +
+                std::to_string(device.device_type) +
+                " is not supported; copy it to the CPU or a CUDA device");
+  }
+}
+
 Tensor attn::fromDLPack(const DLManagedTensor &managed) {
   const DLTensor &given = managed.dl_tensor;
-  if (given.device.device_type != kDLCPU)
-    throw Error("a DLPack tensor on device type " +
-                std::to_string(given.device.device_type) +
-                " is not supported; copy it to the CPU");
+  Device device = deviceOf(given.device);
   if (given.ndim < 0 || (given.ndim > 0 && !given.shape))
     throw Error("a DLPack tensor has no shape");
   Type type = typeOf(given.dtype);
   void *data = given.data ? static_cast<char *>(given.data) + given.byte_offset
                           : nullptr;
   Tensor tensor(data, type, {given.shape, given.shape + given.ndim});
+  tensor.device = device;
   if (given.strides)
     tensor.strides.assign(given.strides, given.strides + given.ndim);
   checkView("a DLPack tensor", tensor);
@@ -85,6 +97,8 @@ DLManagedTensor *attn::toDLPack(const Tensor &tensor,
   DLTensor &given = lent->managed.dl_tensor;
   given.data = view.data;
   given.device = {kDLCPU, 0};
+  if (view.device.kind == Device::Cuda)
+    given.device = {kDLCUDA, view.device.ordinal};
   given.ndim = static_cast<int>(lent->shape.size());
   given.dtype = typeOf(view.type);
   given.shape = lent->shape.data();

@@ -47,6 +47,10 @@ static void checkOptions(const Options &options) {
                 "'; known targets are cpu, cuda, cuda-emulator, reference");
   if (isGpuTarget(options.target) && !options.level.empty())
     cudaLevel(options.level);
+  if (options.device < -1)
+    throw Error("there is no CUDA device " + std::to_string(options.device));
+  if (options.device >= 0 && options.target != "cuda")
+    throw Error("a device is for the target cuda, not for " + options.target);
   if (options.threads < 0)
     throw Error("a call cannot use " + std::to_string(options.threads) +
                 " threads");
@@ -69,6 +73,8 @@ Kernel::Impl::Impl(std::shared_ptr<Compilation> compilation,
   rules.reference = options.target == "reference";
   rules.gpu = isGpuTarget(options.target);
   rules.recurrent = isRecurrent();
+  rules.devices = options.target == "cuda";
+  rules.target = options.target;
   this->compilation->setOrder(options.schedule);
 }
 
@@ -110,20 +116,24 @@ bool Kernel::Impl::roundsWeights(Type storage) const {
 struct Kernel::Impl::GpuCode {
   StaticSizes sizes;
   Type storage;
+  std::string architecture;
   std::shared_ptr<const GpuKernel> kernel;
 };
 
 std::shared_ptr<const GpuKernel> Kernel::Impl::gpuKernel(const Binding &binding,
                                                          double &milliseconds) {
   Type storage = rowTypeOf(signature, binding);
+  std::string architecture = architectureFor(binding, options);
   std::lock_guard<std::mutex> lock(gpuMutex);
   for (const auto &known : gpuCode)
-    if (known->sizes == binding.sizes && known->storage == storage)
+    if (known->sizes == binding.sizes && known->storage == storage &&
+        known->architecture == architecture)
       return known->kernel;
   auto start = std::chrono::steady_clock::now();
   gpuCode.push_back(std::make_unique<GpuCode>(
-      GpuCode{binding.sizes, storage,
-              makeGpuKernel(*compilation, binding.sizes, storage, options)}));
+      GpuCode{binding.sizes, storage, architecture,
+              makeGpuKernel(*compilation, binding.sizes, storage, architecture,
+                            options)}));
   milliseconds = std::chrono::duration<double, std::milli>(
                      std::chrono::steady_clock::now() - start)
                      .count();
@@ -131,9 +141,13 @@ std::shared_ptr<const GpuKernel> Kernel::Impl::gpuKernel(const Binding &binding,
 }
 
 Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
-                               const std::vector<Output> &outputs) {
+                               const std::vector<Output> &outputs,
+                               void *stream) {
+  if (stream && !rules.devices)
+    throw Error("a stream is for the target cuda, not for " + options.target);
   Prepared prepared;
   prepared.binding = bindInputs(signature, arguments, rules);
+  prepared.binding.stream = stream;
   prepared.code = specialise(prepared.binding.sizes);
   if (isRecurrent()) { // what a state is follows from the code
     prepared.compileMilliseconds = compile(*prepared.code);
@@ -142,6 +156,7 @@ Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
   bindOutputs(prepared.binding, signature, outputs, prepared.code->outputRow,
               rules);
   if (rules.gpu) {
+    chooseDevice(prepared.binding, options);
     prepared.gpu = gpuKernel(prepared.binding, prepared.compileMilliseconds);
   } else if (!rules.reference) {
     prepared.compileMilliseconds += compile(*prepared.code);
@@ -181,10 +196,29 @@ Kernel::Impl::shapesOf(const std::vector<Argument> &arguments) {
   return shapes;
 }
 
+void Kernel::Impl::synchronize() const {
+  std::vector<std::shared_ptr<const GpuKernel>> kernels;
+  {
+    std::lock_guard<std::mutex> lock(gpuMutex);
+    for (const auto &known : gpuCode)
+      kernels.push_back(known->kernel);
+  }
+  for (const auto &kernel : kernels)
+    kernel->synchronize();
+}
+
+void Kernel::synchronize() const { impl->synchronize(); }
+
 void Kernel::operator()(const std::vector<Argument> &arguments,
                         const std::vector<Output> &outputs) const {
+  (*this)(arguments, outputs, nullptr);
+}
+
+void Kernel::operator()(const std::vector<Argument> &arguments,
+                        const std::vector<Output> &outputs,
+                        void *stream) const {
   try {
-    impl->run(impl->prepare(arguments, outputs));
+    impl->run(impl->prepare(arguments, outputs, stream));
   } catch (const std::bad_alloc &) {
     throw Error("out of memory in a call of " + name());
   }

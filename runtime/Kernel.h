@@ -50,9 +50,12 @@ struct Kernel::Impl {
 
   /// Checks arguments and outputs and makes the code, if it is not there yet.
   runtime::Prepared prepare(const std::vector<Argument> &arguments,
-                            const std::vector<Output> &outputs);
+                            const std::vector<Output> &outputs,
+                            void *stream = nullptr);
   /// Computes the outputs. Allocates nothing but workspaces, checks nothing.
   void run(const runtime::Prepared &prepared) const;
+  /// As Kernel::synchronize.
+  void synchronize() const;
   /// The shapes of all results, in the order of `signature.results`.
   std::vector<std::vector<int64_t>>
   shapesOf(const std::vector<Argument> &arguments);
@@ -83,7 +86,7 @@ private:
   /// The code of a GPU target for the sizes and row types of a binding.
   std::shared_ptr<const runtime::GpuKernel>
   gpuKernel(const runtime::Binding &binding, double &milliseconds);
-  std::mutex gpuMutex; ///< guards `gpuCode`
+  mutable std::mutex gpuMutex; ///< guards `gpuCode`
   std::vector<std::unique_ptr<GpuCode>> gpuCode;
 
   std::shared_mutex mutex; ///< guards `specialisations`

@@ -24,6 +24,9 @@ static bool isSameView(const Tensor &a, const Tensor &b) {
 static Tensor checked(const std::string &who, Tensor tensor,
                       const std::vector<int64_t> &shape, bool isWeight) {
   checkView(who, tensor);
+  if (tensor.device.kind != Device::Host)
+    throw Error(who + " lies on a CUDA device; parts are merged on the host: "
+                      "copy it there");
   if (tensor.shape != shape)
     throw Error(who + " has shape " + toString(tensor.shape) + "; it must be " +
                 toString(shape));

@@ -18,12 +18,18 @@ class Compilation;
 /// "cuda", a device; or "cuda-emulator", this machine's CPU.
 bool isGpuTarget(const std::string &target);
 
-/// The kernel at these sizes, for rows of this type. Options::level names the
-/// architecture; empty: the device's, and sm_80 in the emulator.
-std::shared_ptr<const GpuKernel> makeGpuKernel(Compilation &compilation,
-                                               const StaticSizes &sizes,
-                                               Type storage,
-                                               const Options &options);
+/// Decides on which device a call computes, Binding::gpu. Nothing to decide in
+/// the emulator.
+void chooseDevice(Binding &binding, const Options &options);
+
+/// The architecture that a call needs code for: that of Options::level; empty:
+/// its device's, and sm_80 in the emulator.
+std::string architectureFor(const Binding &binding, const Options &options);
+
+/// The kernel at these sizes, for rows of this type.
+std::shared_ptr<const GpuKernel>
+makeGpuKernel(Compilation &compilation, const StaticSizes &sizes, Type storage,
+              const std::string &architecture, const Options &options);
 
 } // namespace attn::runtime
 

@@ -23,6 +23,8 @@ class GpuKernel {
 public:
   virtual ~GpuKernel() = default;
   virtual void run(const Binding &binding) const = 0;
+  /// Waits until what runs enqueued is done, and throws what it found.
+  virtual void synchronize() const {}
   /// Seconds that each of so many runs takes, without copies from and to the
   /// host, after one that is not counted.
   virtual std::vector<double> time(const Binding &binding,

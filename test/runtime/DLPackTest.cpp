@@ -107,12 +107,26 @@ TEST(DLPackTest, Types) {
             "scalars");
 }
 
+TEST(DLPackTest, WhereTensorsLie) {
+  float x[4] = {};
+  Foreign tensor(x, kFloat32, {4});
+  tensor.managed.dl_tensor.device = {kDLCUDA, 3};
+  EXPECT_EQ(fromDLPack(tensor.managed).device, Device::cuda(3));
+  tensor.managed.dl_tensor.device = {kDLCUDAHost, 3};
+  EXPECT_EQ(fromDLPack(tensor.managed).device, Device::host());
+  DLManagedTensor *lent =
+      toDLPack(Tensor(x, {4}).on(Device::cuda(2)), nullptr);
+  EXPECT_EQ(lent->dl_tensor.device.device_type, kDLCUDA);
+  EXPECT_EQ(lent->dl_tensor.device.device_id, 2);
+  lent->deleter(lent);
+}
+
 TEST(DLPackTest, WhatIsRefused) {
   float x[4] = {};
   Foreign gpu(x, kFloat32, {4});
-  gpu.managed.dl_tensor.device = {kDLCUDA, 0};
-  EXPECT_EQ(errorOf(gpu), "a DLPack tensor on device type 2 is not supported; "
-                          "copy it to the CPU");
+  gpu.managed.dl_tensor.device = {kDLMetal, 0};
+  EXPECT_EQ(errorOf(gpu), "a DLPack tensor on device type 8 is not supported; "
+                          "copy it to the CPU or a CUDA device");
   EXPECT_EQ(errorOf(Foreign(x, kFloat32, {-1})),
             "a DLPack tensor has a negative extent in its shape [-1]");
   EXPECT_EQ(errorOf(Foreign(nullptr, kFloat32, {4})),

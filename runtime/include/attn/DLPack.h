@@ -30,17 +30,18 @@ struct Tensor;
 
 /// A view of a tensor's memory, with its byte offset; without strides it is
 /// row-major. Neither owns nor deletes: `managed` must outlive the view. Throws
-/// Error unless the memory is the CPU's and the elements f32, f64, f16, bf16,
-/// i32 or i64.
+/// Error unless the memory is the host's (pinned by CUDA or not) or a CUDA
+/// device's, and the elements f32, f64, f16, bf16, i32 or i64. Who lends memory
+/// of a device has work on it enqueued, perhaps: pass a call the same stream.
 Tensor fromDLPack(const DLManagedTensor &managed);
 
-/// Lends a tensor: `owner`, which may be null, is kept until the consumer calls
-/// the deleter. The caller owns the result.
+/// Lends a tensor, where it lies: `owner`, which may be null, is kept until the
+/// consumer calls the deleter. The caller owns the result.
 DLManagedTensor *toDLPack(const Tensor &tensor, std::shared_ptr<void> owner);
 
-/// A row-major tensor with memory of its own, zeroed and aligned as DLPack asks
-/// (256 bytes): an output to hand on. The caller owns the result; its deleter
-/// frees all. Throws Error where the memory cannot be had.
+/// A row-major tensor with host memory of its own, zeroed and aligned as DLPack
+/// asks (256 bytes): an output to hand on. The caller owns the result; its
+/// deleter frees all. Throws Error where the memory cannot be had.
 DLManagedTensor *newDLPack(Type type, const std::vector<int64_t> &shape);
 
 } // namespace attn
