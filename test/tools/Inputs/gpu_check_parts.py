@@ -1,0 +1,52 @@
+"""Parts of tools/gpu-check, against values worked out by hand."""
+import math
+import struct
+import sys
+
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+import arrays
+import driver
+import peers  # that it needs no PyTorch to be imported
+import primitives
+
+# 1 + 2^-8 lies half way between 1 and its neighbour, and 1 is even; 1 + 3 2^-8 goes up.
+assert [arrays.bf16_bits(x) for x in (1.0, 1 + 2**-8, 1 + 3 * 2**-8, -2.0)] == [0x3F80, 0x3F80, 0x3F82, 0xC000]
+assert arrays.f16_bits(1 + 2**-11) == 0x3C00 and arrays.f16_bits(-0.5) == 0xB800
+assert primitives.tf32_bits(1 + 2**-11) == arrays.bits_of(1 + 2**-10)  # half way, away from 0
+for kind, step in (("f32", 2**-23), ("bf16", 2**-7), ("f16", 2**-10)):
+    values = [0.0, -1.0, 1 + step, 3.5]
+    assert list(arrays.widen(kind, arrays.pack(kind, values))) == values, kind
+    assert len(arrays.pack(kind, values)) == 4 * arrays.BYTES[kind]
+
+pool = arrays.Pool()
+assert pool.digest() == arrays.Pool().digest() != arrays.Pool(2).digest()
+f32 = arrays.widen("f32", pool.bytes["f32"])
+assert abs(sum(f32) / len(f32)) < 0.01 and abs(math.sqrt(sum(x * x for x in f32) / len(f32)) - 0.7) < 0.01
+size = arrays.Pool.SIZE
+assert pool.piece("f32", 3, 2) == struct.pack("<2f", f32[3], f32[4])
+assert pool.piece("f32", size - 1, 2) == struct.pack("<2f", f32[-1], f32[0])
+assert pool.piece("bf16", 5, 2 * size + 1)[-2:] == pool.piece("bf16", 5, 1)
+assert arrays.strides_of([2, 3, 5]) == [15, 5, 1]
+
+# Its own code, else older code of the same major version, else PTX. What ends in a runs there alone.
+gpu = driver.Gpu.__new__(driver.Gpu)
+serves = {"sm_80": "a", "sm_86": "a", "sm_89": "b", "sm_90a": "c", "ptx": "d"}
+for capability, wanted in {80: "a", 86: "a", 87: "a", 89: "b", 90: "c", 91: "d", 100: "d", 120: "d", 75: "d"}.items():
+    gpu.capability = capability
+    assert gpu.choose(serves)[0] == wanted, capability
+assert gpu.choose({"sm_80": "a"})[0] is None
+assert driver.evaluate("B * Hq * ceildiv(Nq, 64)", {"B": 2, "Hq": 3, "Nq": 65}) == 12
+
+# A difference of one bit in one thread is found, and named.
+words = [0] * (primitives.SECTIONS * primitives.THREADS * primitives.WORDS)
+for (name, section, word), (values, allowed) in primitives.expected().items():
+    for thread, value in enumerate(values):
+        words[(section * primitives.THREADS + thread) * primitives.WORDS + word] = \
+            value if allowed is None else arrays.bits_of(value)
+pack = struct.Struct("<%dI" % len(words))
+assert not any(primitives.faults(pack.pack(*words)).values())
+words[(2 * primitives.THREADS + 17) * primitives.WORDS] ^= 1 << 13
+faults = primitives.faults(pack.pack(*words))
+assert [name for name, fault in faults.items() if fault] == ["mma f16"] and "thread 17, word 0" in faults["mma f16"]
+print("parts as expected")
