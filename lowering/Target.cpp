@@ -17,6 +17,8 @@
 
 using namespace attn;
 
+static constexpr llvm::StringLiteral x86 = "x86_64-unknown-linux-gnu";
+
 // panelVectors * rowBlock accumulators, panelVectors operands and one broadcast
 // must leave a register to spare (2 * 6 + 2 + 1 = 15 of 16, 4 * 4 + 4 + 1 of
 // 32): without one, unrolling makes the scheduler spill an accumulator in the
@@ -27,13 +29,18 @@ using namespace attn;
 // rows of 64) stays in the first-level cache; many panels share the packing of
 // keys and values.
 static const CpuLevel levels[] = {
-    {"amx", "amx", "x86-64-v4",
-     "-prefer-256-bit,+amx-tile,+amx-bf16,+avx512bf16", 16, 4, 4, 4, 1, 64,
-     true, 2, 8, true},
-    {"x86-64-v4", "x86-64-v4", "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1,
-     64, true},
-    {"x86-64-v3", "x86-64-v3", "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true},
-    {"x86-64-v2", "x86-64-v2", "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false},
+    {"amx", x86, "x86-64-v4", "-prefer-256-bit,+amx-tile,+amx-bf16,+avx512bf16",
+     16, 4, 4, 4, 1, 64, true, FloatControl::MXCSR, 2, 8, true},
+    {"x86-64-v4", x86, "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64, true,
+     FloatControl::MXCSR},
+    {"x86-64-v3", x86, "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true,
+     FloatControl::MXCSR},
+    {"x86-64-v2", x86, "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false,
+     FloatControl::MXCSR},
+    // Armv8.0 with Advanced SIMD, which every AArch64 Linux has. 4 * 4 + 4 of
+    // 32 registers, and multiplications by a lane of what else is loaded.
+    {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", 4, 4, 4, 4, 4, 64,
+     true, FloatControl::FPCR},
 };
 
 llvm::ArrayRef<CpuLevel> attn::cpuLevels() { return levels; }
@@ -55,12 +62,18 @@ std::optional<CpuLevel> attn::parseCpuLevel(llvm::StringRef text) {
                                                 : findCpuLevel(code);
   if (!level || !machine)
     return std::nullopt;
-  CpuLevel result = *level;
-  result.code = machine->code;
-  result.cpu = machine->cpu;
-  result.features = machine->features;
-  result.hasHalfConversion = machine->hasHalfConversion;
-  result.hasMatrixUnit = machine->hasMatrixUnit;
+  CpuLevel result = *machine;
+  result.name = level->name;
+  result.lanes = level->lanes;
+  result.panelVectors = level->panelVectors;
+  result.rowBlock = level->rowBlock;
+  result.unroll = level->unroll;
+  result.panels = level->panels;
+  result.tileK = level->tileK;
+  result.matrixVectors = level->matrixVectors;
+  result.matrixPanels = level->matrixPanels;
+  if (machine != level)
+    result.code = machine->name;
   return result;
 }
 
@@ -89,13 +102,15 @@ static const CpuLevel &detectLevel() {
     return llvm::all_of(names,
                         [&](llvm::StringRef n) { return host.lookup(n); });
   };
+  if (isHostArchitecture(*findCpuLevel("aarch64")))
+    return *findCpuLevel("aarch64");
   if (has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})) {
     bool tiles = has({"amx-tile", "amx-bf16", "avx512bf16"});
-    return levels[tiles && mayUseTileRegisters() ? 0 : 1];
+    return *findCpuLevel(tiles && mayUseTileRegisters() ? "amx" : "x86-64-v4");
   }
   if (has({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}))
-    return levels[2];
-  return levels[3];
+    return *findCpuLevel("x86-64-v3");
+  return *findCpuLevel("x86-64-v2");
 }
 
 const CpuLevel &attn::hostCpuLevel() {
@@ -106,12 +121,21 @@ const CpuLevel &attn::hostCpuLevel() {
 
 std::string attn::nameOf(const CpuLevel &level) {
   std::string name = level.name.str();
-  return level.code == level.name ? name : name + "@" + level.code.str();
+  return level.code.empty() ? name : name + "@" + level.code.str();
+}
+
+bool attn::isHostArchitecture(const CpuLevel &level) {
+  return llvm::Triple(level.triple).getArch() ==
+         llvm::Triple(llvm::sys::getProcessTriple()).getArch();
+}
+
+llvm::Triple attn::tripleOf(const CpuLevel &level) {
+  return isHostArchitecture(level) ? llvm::Triple(llvm::sys::getProcessTriple())
+                                   : llvm::Triple(level.triple);
 }
 
 bool attn::hostRuns(const CpuLevel &level) {
-  for (const CpuLevel &known : levels) // the most capable first
-    if (known.name == level.code)
-      return &known >= &hostCpuLevel();
-  return false;
+  // Asked on every call of a kernel, too: no triple is parsed.
+  const CpuLevel *known = findCpuLevel(level.codeName());
+  return known->triple == hostCpuLevel().triple && known >= &hostCpuLevel();
 }

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A target is a table plus a last step. This is the table: one row a feature
-// level, with the tile sizes that its registers and caches favour.
+// level, with the tile sizes that its registers and caches favour. Levels of
+// machines other than this one are compiled for and not run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,16 +16,23 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/TargetParser/Triple.h"
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace attn {
 
+/// The register that rounding, flushing and traps are set in (S4, S8).
+enum class FloatControl {
+  MXCSR, ///< of x86-64
+  FPCR   ///< of AArch64
+};
+
 /// One feature level of the CPU target.
 struct CpuLevel {
   llvm::StringLiteral name;     ///< as in `--march=`, and in #attn.target
-  llvm::StringLiteral code;     ///< the level whose instructions are used
+  llvm::StringLiteral triple;   ///< of code for other machines than this one
   llvm::StringLiteral cpu;      ///< LLVM's name of the machine
   llvm::StringLiteral features; ///< LLVM's feature string beyond `cpu`
   int64_t lanes;                ///< f32 lanes of a vector
@@ -33,19 +41,23 @@ struct CpuLevel {
   int64_t unroll;         ///< steps of a product in one iteration
   int64_t panels;         ///< panels in a tile of queries
   int64_t tileK;          ///< keys in a tile
-  bool hasHalfConversion; ///< converts f16 to f32 and back (F16C)
+  bool hasHalfConversion; ///< converts f16 to f32 and back (F16C, FCVT)
+  FloatControl control;   ///< what an entry sets and restores
   /// Vectors in a panel, and panels, where products of bf16 rows go through
   /// tiles of 16 rows of 64 bytes; 0: they never do.
   int64_t matrixVectors = 0, matrixPanels = 0;
   bool hasMatrixUnit = false; ///< multiplies such tiles (AMX-BF16)
   bool fastMath = false;      ///< as asked for: fewer digits, special values
+  /// The level whose instructions are used, where it is another one.
+  llvm::StringRef code = {};
   /// Queries in a tile.
   int64_t tileQ() const { return lanes * panelVectors * panels; }
   /// The level with the register block of products on the matrix unit.
   CpuLevel onMatrixUnit() const;
+  llvm::StringRef codeName() const { return code.empty() ? name : code; }
 };
 
-/// All levels, the most capable first.
+/// All levels: those of an architecture together, the most capable first.
 llvm::ArrayRef<CpuLevel> cpuLevels();
 /// The level of that name, or null.
 const CpuLevel *findCpuLevel(llvm::StringRef name);
@@ -60,6 +72,10 @@ std::string nameOf(const CpuLevel &level);
 const CpuLevel &hostCpuLevel();
 /// Whether this machine runs the instructions of a level.
 bool hostRuns(const CpuLevel &level);
+/// Whether code of a level is for this machine's architecture.
+bool isHostArchitecture(const CpuLevel &level);
+/// LLVM's triple: this process's where the architecture is this machine's.
+llvm::Triple tripleOf(const CpuLevel &level);
 
 } // namespace attn
 

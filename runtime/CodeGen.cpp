@@ -16,7 +16,6 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
-#include "llvm/TargetParser/Host.h"
 
 #include <mutex>
 
@@ -32,16 +31,29 @@ void runtime::initialiseNativeTarget() {
   });
 }
 
+/// Registers whatever this LLVM has code generators for.
+static void initialiseAllTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmPrinters();
+  });
+}
+
 std::unique_ptr<llvm::TargetMachine>
 runtime::createTargetMachine(const CpuLevel &level) {
   initialiseNativeTarget();
-  llvm::Triple triple(llvm::sys::getProcessTriple());
+  if (!isHostArchitecture(level))
+    initialiseAllTargets();
+  llvm::Triple triple = tripleOf(level);
   std::string message;
   const llvm::Target *target =
       llvm::TargetRegistry::lookupTarget(triple, message);
   if (!target)
-    throw Error("internal: no LLVM target for " + triple.str() + ": " +
-                message);
+    throw Error("this LLVM makes no code for " + level.codeName().str() + " (" +
+                triple.str() + "): " + message);
   // Level 2: the loops have their final form already, and level 3 buys nothing
   // here.
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(

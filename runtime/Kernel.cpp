@@ -166,8 +166,12 @@ Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
 
 double Kernel::Impl::compile(Specialisation &code) const {
   if (!hostRuns(getLevel()))
-    throw Error("this machine does not run " + getLevel().code.str() +
-                "; its best feature level is " + hostCpuLevel().name.str());
+    throw Error("this machine does not run " + getLevel().codeName().str() +
+                "; its best feature level is " + hostCpuLevel().name.str() +
+                (isHostArchitecture(getLevel())
+                     ? ""
+                     : ". Code for other architectures is made ahead of time: "
+                       "attnc compile --emit=obj"));
   return code.compile(getLevel());
 }
 

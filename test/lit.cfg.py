@@ -41,6 +41,13 @@ if config.attn_sanitize:
 for tool in ("valgrind", "objdump", "gcc", "pkg-config"):
     if shutil.which(tool):
         config.available_features.add(tool)
+if shutil.which("aarch64-linux-gnu-gcc"):
+    config.available_features.add("aarch64-gcc")
+for name in ("qemu-aarch64",):  # one or the other package of Debian
+    program = shutil.which(name) or shutil.which(name + "-static")
+    if program:
+        config.available_features.add(name)
+        config.substitutions.append(("%" + name, program))
 if subprocess.run(["python3", "-c", "import numpy"], capture_output=True).returncode == 0:
     config.available_features.add("numpy")
 def has_library(name):

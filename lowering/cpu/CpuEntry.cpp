@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/Passes.h"
+#include "lowering/Target.h"
 
 namespace attn {
 #define GEN_PASS_DEF_CPUENTRYPASS
@@ -24,13 +25,76 @@ using namespace attn;
 namespace {
 
 constexpr llvm::StringLiteral kInterface = "_mlir_ciface_";
-/// Flush-to-zero and denormals-are-zero, all exceptions masked, rounding to
-/// nearest: the whole mode, since a row's bits do not depend on the caller's
-/// (S8) and an exception unmasked by the caller is no reason to stop.
-constexpr int64_t kMode = 0x9fc0;
+
+/// The floating-point mode of the thread: flush-to-zero, of inputs too, all
+/// traps masked, rounding to nearest. The whole mode is set, since a row's bits
+/// do not depend on the caller's (S8) and an exception unmasked by the caller
+/// is no reason to stop.
+class FloatMode {
+public:
+  FloatMode(OpBuilder &b, Location loc, FloatControl control)
+      : b(b), loc(loc), control(control) {}
+
+  /// Saves the caller's mode and sets that of kernels.
+  void enter() {
+    switch (control) {
+    case FloatControl::MXCSR: // read and written through memory
+      saved = slot();
+      call("llvm.x86.sse.stmxcsr", saved);
+      // FTZ, DAZ, the masks of all exceptions.
+      return call("llvm.x86.sse.ldmxcsr", slot(0x9fc0));
+    case FloatControl::FPCR:
+      saved = LLVM::CallIntrinsicOp::create(
+                  b, loc, b.getI64Type(),
+                  b.getStringAttr("llvm.aarch64.get.fpcr"), ValueRange{})
+                  .getResult(0);
+      // FZ. Conversions of f16 do not heed it.
+      return call("llvm.aarch64.set.fpcr", constant(b.getI64Type(), 1 << 24));
+    }
+  }
+  /// Restores the caller's mode.
+  void leave() {
+    call(control == FloatControl::MXCSR ? "llvm.x86.sse.ldmxcsr"
+                                        : "llvm.aarch64.set.fpcr",
+         saved);
+  }
+
+private:
+  Value constant(Type type, int64_t value) {
+    return LLVM::ConstantOp::create(b, loc, type,
+                                    b.getIntegerAttr(type, value));
+  }
+  Value slot(std::optional<int64_t> value = std::nullopt) {
+    Value one = constant(b.getI64Type(), 1);
+    Value made = LLVM::AllocaOp::create(
+        b, loc, LLVM::LLVMPointerType::get(b.getContext()), b.getI32Type(),
+        one);
+    if (value)
+      LLVM::StoreOp::create(b, loc, constant(b.getI32Type(), *value), made);
+    return made;
+  }
+  void call(StringRef intrinsic, Value operand) {
+    LLVM::CallIntrinsicOp::create(b, loc, b.getStringAttr(intrinsic),
+                                  ValueRange{operand});
+  }
+
+  OpBuilder &b;
+  Location loc;
+  FloatControl control;
+  Value saved;
+};
 
 struct CpuEntry : attn::impl::CpuEntryPassBase<CpuEntry> {
   void runOnOperation() override {
+    auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
+    std::optional<CpuLevel> level =
+        target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
+    if (!level) {
+      getOperation().emitError("the module names no known target; set ")
+          << kTargetAttrName;
+      return signalPassFailure();
+    }
+    control = level->control;
     SmallVector<LLVM::LLVMFuncOp> functions(
         getOperation().getOps<LLVM::LLVMFuncOp>());
     for (LLVM::LLVMFuncOp function : functions) {
@@ -45,7 +109,7 @@ struct CpuEntry : attn::impl::CpuEntryPassBase<CpuEntry> {
     OpBuilder b(callee);
     b.setInsertionPointAfter(callee);
     Type pointer = LLVM::LLVMPointerType::get(b.getContext());
-    Type i32 = b.getI32Type(), i64 = b.getI64Type();
+    Type i64 = b.getI64Type();
     bool items = name.ends_with(".items");
     LLVM::LLVMFunctionType type = callee.getFunctionType();
     size_t arguments = type.getNumParams() - (items ? 0 : 2);
@@ -59,22 +123,9 @@ struct CpuEntry : attn::impl::CpuEntryPassBase<CpuEntry> {
     Block *block = entry.addEntryBlock(b);
     b.setInsertionPointToStart(block);
 
-    auto constant = [&](Type t, int64_t v) -> Value {
-      return LLVM::ConstantOp::create(b, loc, t, b.getIntegerAttr(t, v));
-    };
-    auto control = [&](StringRef intrinsic, Value slot) {
-      LLVM::CallIntrinsicOp::create(b, loc, b.getStringAttr(intrinsic),
-                                    ValueRange{slot});
-    };
-    Value saved, set;
-    if (!items) {
-      Value one = constant(i64, 1);
-      saved = LLVM::AllocaOp::create(b, loc, pointer, i32, one);
-      set = LLVM::AllocaOp::create(b, loc, pointer, i32, one);
-      control("llvm.x86.sse.stmxcsr", saved);
-      LLVM::StoreOp::create(b, loc, constant(i32, kMode), set);
-      control("llvm.x86.sse.ldmxcsr", set);
-    }
+    FloatMode mode(b, loc, control);
+    if (!items)
+      mode.enter();
     SmallVector<Value> operands;
     for (size_t t = 0; t < arguments; ++t) {
       Value slot =
@@ -86,9 +137,11 @@ struct CpuEntry : attn::impl::CpuEntryPassBase<CpuEntry> {
       operands.append({block->getArgument(1), block->getArgument(2)});
     auto call = LLVM::CallOp::create(b, loc, callee, operands);
     if (!items)
-      control("llvm.x86.sse.ldmxcsr", saved);
+      mode.leave();
     LLVM::ReturnOp::create(b, loc, call.getResults());
   }
+
+  FloatControl control = FloatControl::MXCSR;
 };
 
 } // namespace

@@ -109,6 +109,11 @@ static int build(const CompileOptions &given) {
   Kernel kernel =
       Compiler(given.options).compileFile(given.spec, given.specName);
   Kernel::Impl &impl = kernel.getImpl();
+  if (given.emit == "shared" && !isHostArchitecture(impl.getLevel()))
+    throw UsageError(fmt::format(
+        "--emit shared: this machine's linker makes no library for {}; use "
+        "--emit=obj and link it with a cross compiler",
+        impl.getLevel().codeName().str()));
   StaticSizes sizes = staticSizes(impl.signature, given.sizes)
                           .value_or(defaultSizes(impl.signature));
   std::vector<PendingFile> files;
@@ -191,7 +196,7 @@ void attn::addCompile(CLI::App &app, Action &action) {
       "lengths stay open.\n\n"
       "An object needs nothing but memcpy, memmove and memset, and its header "
       "says how to call it. A shared library is linked with the system's cc or "
-      "ld.\n\nExample:\n"
+      "ld. --march=aarch64 cross-compiles, to an object.\n\nExample:\n"
       "  attnc compile examples/yat.attn --emit=obj --D 64 --Dv 64 -o yat.o "
       "--header yat.h");
   verb->callback(

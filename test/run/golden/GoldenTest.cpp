@@ -118,6 +118,7 @@ protected:
 };
 TEST_P(Level, AgreesWithNarrowVectors) { EXPECT_EQ(on("x86-64-v2"), ""); }
 TEST_P(Level, AgreesWithWideVectors) { EXPECT_EQ(on("x86-64-v4@native"), ""); }
+TEST_P(Level, AgreesWithTilesOfNeon) { EXPECT_EQ(on("aarch64@native"), ""); }
 
 /// o is rounded once, from f32: to half a unit of the type.
 class Storage : public ::testing::TestWithParam<Case> {};

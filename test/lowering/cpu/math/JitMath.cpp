@@ -150,12 +150,9 @@ struct JitMath::State {
 
 std::vector<std::string> JitMath::levels() {
   std::vector<std::string> names;
-  bool runs = false; // sorted, the most capable first
-  for (const attn::CpuLevel &level : attn::cpuLevels()) {
-    runs |= &level == &attn::hostCpuLevel();
-    if (runs)
+  for (const attn::CpuLevel &level : attn::cpuLevels())
+    if (attn::hostRuns(level))
       names.push_back(level.name.str());
-  }
   return names;
 }
 
