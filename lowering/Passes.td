@@ -130,6 +130,20 @@ def CpuCEntryPass : Pass<"attn-cpu-c-entry", "::mlir::ModuleOp"> {
       "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
+def CpuDispatchPass : Pass<"attn-cpu-dispatch", "::mlir::ModuleOp"> {
+  let summary = "one kernel at several feature levels, picked when it runs";
+  let description = [{
+    The module holds one module a level, the most capable first, each with the functions of the
+    C header and its level in `attn.target`; `attn.dispatch` is the kernel's name. They become
+    one: functions of a level are internal, get the level's name as a tail and its instructions
+    as `target_cpu`, and NAME, NAME_prepare and NAME_workspace call those of the most capable
+    level that CPUID and XGETBV report, asked once; NAME_stages, NAME_items and NAME_range those
+    of the level that prepared the call. NAME_level asks for a level or sets one.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::func::FuncDialect",
+      "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect"];
+}
+
 def LegalizeForCudaPass : Pass<"attn-legalize-for-cuda", "::mlir::ModuleOp"> {
   let summary = "tile loops in the form that is printed as CUDA C++";
   let description = [{

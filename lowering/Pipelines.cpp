@@ -89,6 +89,17 @@ void attn::buildCInterfacePipeline(OpPassManager &pm) {
   addCleanUp(pm);
 }
 
+void attn::buildDispatchPipeline(OpPassManager &pm) {
+  // What it adds is the only code that is not lowered yet; the levels' own is
+  // left as it is, so that a level computes what it does by itself.
+  pm.addPass(createCpuDispatchPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createArithToLLVMConversionPass());
+  pm.addPass(createConvertFuncToLLVMPass());
+  pm.addPass(createConvertControlFlowToLLVMPass());
+  pm.addPass(createReconcileUnrealizedCastsPass());
+}
+
 void attn::setCudaTarget(ModuleOp module, const CudaLevel &level, Type storage,
                          ArrayRef<int64_t> tiles) {
   MLIRContext *context = module.getContext();

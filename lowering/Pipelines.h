@@ -32,6 +32,8 @@ void buildCpuPipeline(mlir::OpPassManager &pm);
 /// -> the same with the C interface of an ahead-of-time kernel around it.
 /// Before the loops pipeline, `setCInterface` must have been called.
 void buildCInterfacePipeline(mlir::OpPassManager &pm);
+/// Modules of several levels, each of which went through that -> one.
+void buildDispatchPipeline(mlir::OpPassManager &pm);
 
 /// The same for a GPU: rows of `storage`, and tiles of the table's size or of
 /// the two extents given.

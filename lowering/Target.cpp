@@ -17,6 +17,25 @@
 
 using namespace attn;
 
+// What the x86-64 levels promise (System V ABI for x86-64, section 3.1.1), as
+// bits of CPUID and of XCR0 (Intel's manual, volume 1, chapters 13 to 15).
+static constexpr CpuidBits v2{1u << 0 | 1u << 9 | 1u << 13 | 1u << 19 |
+                                  1u << 20 | 1u << 23, // SSE3 to POPCNT
+                              0, 1u << 0, 0};
+static constexpr CpuidBits v3{v2.leaf1Ecx | 1u << 12 | 1u << 22 | 1u << 27 |
+                                  1u << 28 | 1u << 29,     // FMA to F16C
+                              1u << 3 | 1u << 5 | 1u << 8, // BMI, AVX2, BMI2
+                              v2.extended1Ecx | 1u << 5,   // LZCNT
+                              0x6};                        // XMM, YMM
+static constexpr CpuidBits v4{v3.leaf1Ecx,
+                              v3.leaf7Ebx | 1u << 16 | 1u << 17 | 1u << 28 |
+                                  1u << 30 | 1u << 31, // AVX512F to VL
+                              v3.extended1Ecx, 0xe6};
+// AVX512_BF16 is in the chips that have AMX-BF16 and AMX-TILE, and told by a
+// leaf of its own.
+static constexpr CpuidBits amx{v4.leaf1Ecx, v4.leaf7Ebx, v4.extended1Ecx,
+                               v4.xcr0 | kTileRegisters, 1u << 22 | 1u << 24};
+
 static constexpr llvm::StringLiteral x86 = "x86_64-unknown-linux-gnu";
 
 // panelVectors * rowBlock accumulators, panelVectors operands and one broadcast
@@ -30,17 +49,17 @@ static constexpr llvm::StringLiteral x86 = "x86_64-unknown-linux-gnu";
 // keys and values.
 static const CpuLevel levels[] = {
     {"amx", x86, "x86-64-v4", "-prefer-256-bit,+amx-tile,+amx-bf16,+avx512bf16",
-     16, 4, 4, 4, 1, 64, true, FloatControl::MXCSR, 2, 8, true},
+     16, 4, 4, 4, 1, 64, true, FloatControl::MXCSR, amx, 2, 8, true},
     {"x86-64-v4", x86, "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64, true,
-     FloatControl::MXCSR},
+     FloatControl::MXCSR, v4},
     {"x86-64-v3", x86, "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true,
-     FloatControl::MXCSR},
+     FloatControl::MXCSR, v3},
     {"x86-64-v2", x86, "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false,
-     FloatControl::MXCSR},
+     FloatControl::MXCSR, v2},
     // Armv8.0 with Advanced SIMD, which every AArch64 Linux has. 4 * 4 + 4 of
     // 32 registers, and multiplications by a lane of what else is loaded.
     {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", 4, 4, 4, 4, 4, 64,
-     true, FloatControl::FPCR},
+     true, FloatControl::FPCR, CpuidBits()},
 };
 
 llvm::ArrayRef<CpuLevel> attn::cpuLevels() { return levels; }

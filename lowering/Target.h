@@ -29,6 +29,14 @@ enum class FloatControl {
   FPCR   ///< of AArch64
 };
 
+/// What CPUID and XGETBV must report; 0s: the level is not told by them.
+struct CpuidBits {
+  uint32_t leaf1Ecx = 0, leaf7Ebx = 0, extended1Ecx = 0, xcr0 = 0, leaf7Edx = 0;
+};
+
+/// The tile registers in XCR0. A process may use them if it asks the system.
+inline constexpr uint32_t kTileRegisters = 0x60000;
+
 /// One feature level of the CPU target.
 struct CpuLevel {
   llvm::StringLiteral name;     ///< as in `--march=`, and in #attn.target
@@ -43,6 +51,7 @@ struct CpuLevel {
   int64_t tileK;          ///< keys in a tile
   bool hasHalfConversion; ///< converts f16 to f32 and back (F16C, FCVT)
   FloatControl control;   ///< what an entry sets and restores
+  CpuidBits cpuid;        ///< for code that picks its level when it runs
   /// Vectors in a panel, and panels, where products of bf16 rows go through
   /// tiles of 16 rows of 64 bytes; 0: they never do.
   int64_t matrixVectors = 0, matrixPanels = 0;

@@ -36,16 +36,28 @@ static int64_t stackBytesOf(ModuleOp module) {
   return most;
 }
 
-AheadOfTime Compilation::compileAhead(const StaticSizes &sizes,
-                                      const CpuLevel &level,
-                                      llvm::StringRef name) {
-  auto guard = lock();
+/// Whether a struct of arguments for one interface is one for the other, with
+/// the same meaning.
+static bool haveSameArguments(const CInterface &a, const CInterface &b) {
+  return a.fields.size() == b.fields.size() &&
+         llvm::all_of(llvm::zip(a.fields, b.fields), [](auto pair) {
+           const auto &[x, y] = pair;
+           return x.name == y.name && x.element == y.element &&
+                  x.rank == y.rank && x.extents == y.extents &&
+                  x.offset == y.offset;
+         });
+}
+
+OwningOpRef<ModuleOp> Compilation::lowerAhead(const StaticSizes &sizes,
+                                              const CpuLevel &level,
+                                              llvm::StringRef name,
+                                              AheadOfTime &made) {
   OwningOpRef<ModuleOp> lowered = schedule(sizes, level);
   // Before the function becomes stages, and after it got its workspaces.
   func::FuncOp function = attentionFunction(*lowered);
   setCInterface(*lowered, function, name.empty() ? function.getName() : name,
-                sizes.variables);
-  AheadOfTime result;
+                sizes.variables, made.levels.size());
+  CInterface interface;
   check([&]() -> LogicalResult {
     // The name and the ranks are refused before the work.
     if (failed(readCInterface(*lowered)))
@@ -53,13 +65,53 @@ AheadOfTime Compilation::compileAhead(const StaticSizes &sizes,
     for (auto build : {buildLoopsPipeline, buildCpuPipeline})
       if (failed(runPipeline(*lowered, build)))
         return failure();
-    FailureOr<CInterface> interface = readCInterface(*lowered);
-    if (failed(interface))
+    FailureOr<CInterface> read = readCInterface(*lowered);
+    if (failed(read))
       return failure();
-    result.interface = std::move(*interface);
-    result.stackBytes = stackBytesOf(*lowered);
+    interface = std::move(*read);
+    made.stackBytes = std::max(made.stackBytes, stackBytesOf(*lowered));
     return runPipeline(*lowered, buildCInterfacePipeline);
   });
-  result.object = emitObject(*lowered, level);
+  made.callWords = std::max(made.callWords, interface.callWords());
+  if (!llvm::is_contained(made.workspaces, interface.workspaceText()))
+    made.workspaces.push_back(interface.workspaceText());
+  if (made.levels.empty())
+    made.interface = std::move(interface);
+  else if (!haveSameArguments(made.interface, interface))
+    throw Error("the arguments of this kernel differ between " +
+                made.levels.front() + " and " + level.codeName().str() +
+                ": compile it for one level at a time");
+  made.levels.push_back(level.codeName().str());
+  return lowered;
+}
+
+AheadOfTime Compilation::compileAhead(const StaticSizes &sizes,
+                                      llvm::ArrayRef<CpuLevel> levels,
+                                      llvm::StringRef name) {
+  auto guard = lock();
+  AheadOfTime result;
+  if (levels.size() == 1) {
+    OwningOpRef<ModuleOp> lowered =
+        lowerAhead(sizes, levels.front(), name, result);
+    result.object = emitObject(*lowered, levels.front());
+    return result;
+  }
+  OwningOpRef<ModuleOp> all;
+  for (const CpuLevel &level : levels) {
+    OwningOpRef<ModuleOp> lowered = lowerAhead(sizes, level, name, result);
+    if (!all) {
+      all = ModuleOp::create(lowered->getLoc());
+      (*all)->setAttr(
+          kDispatchAttrName,
+          StringAttr::get(all->getContext(), result.interface.name));
+    }
+    all->push_back(lowered.release());
+  }
+  check([&] { return runPipeline(*all, buildDispatchPipeline); });
+  // What picks the level runs on every machine of the architecture.
+  CpuLevel any = levels.front();
+  any.cpu = "x86-64";
+  any.features = "";
+  result.object = emitObject(*all, any);
   return result;
 }

@@ -13,6 +13,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace attn::runtime {
 
@@ -22,6 +24,12 @@ struct AheadOfTime {
   /// around them. It asks for memcpy, memmove and memset at most.
   std::unique_ptr<llvm::MemoryBuffer> object;
   CInterface interface;
+  /// Of several levels, their names; the most capable first.
+  std::vector<std::string> levels;
+  /// The words of a prepared call, and what workspaces they ask for: the most
+  /// of all levels, and each of their formulas.
+  int64_t callWords = 0;
+  std::vector<std::string> workspaces;
   /// What a stage keeps on the stack of the thread that runs it.
   int64_t stackBytes = 0;
 };

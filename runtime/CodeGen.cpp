@@ -27,7 +27,7 @@ void runtime::initialiseNativeTarget() {
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
-    llvm::InitializeNativeTargetAsmParser(); // the C entries of AMX ask Linux
+    llvm::InitializeNativeTargetAsmParser(); // of inline assembly
   });
 }
 

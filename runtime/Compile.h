@@ -118,8 +118,11 @@ public:
                    const CpuLevel &level);
 
   /// The object file of a C library of one kernel, whose functions begin with
-  /// `name` (empty: the spec's). Throws where C cannot have that name.
-  AheadOfTime compileAhead(const StaticSizes &sizes, const CpuLevel &level,
+  /// `name` (empty: the spec's). Of several levels, the most capable first, the
+  /// library picks one when it runs. Throws where C cannot have that name, or
+  /// levels need other arguments.
+  AheadOfTime compileAhead(const StaticSizes &sizes,
+                           llvm::ArrayRef<CpuLevel> levels,
                            llvm::StringRef name);
 
   /// The CUDA C++ source of the kernel, and how to launch it.
@@ -156,6 +159,12 @@ private:
   /// Runs `work`, which reports by diagnostics; throws what it reported if it
   /// fails.
   void check(llvm::function_ref<mlir::LogicalResult()> work);
+  /// The module of one level with its C interface; `made` grows by what is
+  /// said of it.
+  mlir::OwningOpRef<mlir::ModuleOp> lowerAhead(const StaticSizes &sizes,
+                                               const CpuLevel &level,
+                                               llvm::StringRef name,
+                                               AheadOfTime &made);
 
   std::mutex mutex;
   mlir::MLIRContext context;

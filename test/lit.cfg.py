@@ -43,7 +43,7 @@ for tool in ("valgrind", "objdump", "gcc", "pkg-config"):
         config.available_features.add(tool)
 if shutil.which("aarch64-linux-gnu-gcc"):
     config.available_features.add("aarch64-gcc")
-for name in ("qemu-aarch64",):  # one or the other package of Debian
+for name in ("qemu-aarch64", "qemu-x86_64"):  # one or the other package of Debian
     program = shutil.which(name) or shutil.which(name + "-static")
     if program:
         config.available_features.add(name)

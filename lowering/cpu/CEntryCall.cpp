@@ -13,9 +13,6 @@ using namespace attn;
 using namespace mlir;
 using arith::CmpIPredicate;
 
-/// Marks the words of a prepared call.
-static constexpr int64_t kMarker = 0x6174746e63616c6c; // "attncall"
-
 //===----------------------------------------------------------------------===//
 // The prepared call
 //===----------------------------------------------------------------------===//
@@ -130,7 +127,7 @@ void CEntryBuilder::writeCall(Value arguments, Value prepared) {
     items = make<arith::DivSIOp>(items, make<arith::MaxSIOp>(parts, word(1)));
     storeWord(items, prepared, CInterface::Items + stage);
   }
-  storeWord(word(kMarker), prepared, CInterface::Marker);
+  storeWord(word(kCMarker + interface.level), prepared, CInterface::Marker);
 }
 
 /// Whoever uses AMX must ask Linux for its registers, once a process: again and
@@ -223,8 +220,9 @@ void CEntryBuilder::buildRange() {
   Value prepared = made.getArgument(0), stage = made.getArgument(1),
         begin = made.getArgument(2), end = made.getArgument(3);
   Value stages = word(interface.stages);
-  ValueRange claim = call("attn.c.claim", {types.i32, types.i64},
-                          {prepared, word(kMarker), stages, stage, begin, end});
+  ValueRange claim = call(
+      "attn.c.claim", {types.i32, types.i64},
+      {prepared, word(kCMarker + interface.level), stages, stage, begin, end});
   Value error = claim[0], first = claim[1];
   when(equal(error, status(CError::None)), [&] {
     Value pointers = pointersOf(prepared);
@@ -253,7 +251,8 @@ void CEntryBuilder::buildWhole() {
   Value error = call(prefix + ".prepare", types.i32,
                      {made.getArgument(0), prepared, bytes})[0];
   when(equal(error, status(CError::None)), [&] {
-    Value marker = word(kMarker), kinds = word(interface.stages);
+    Value marker = word(kCMarker + interface.level),
+          kinds = word(interface.stages);
     Value stages =
         call("attn.c.stages", types.i64, {prepared, marker, kinds})[0];
     auto loop = make<scf::ForOp>(word(0), stages, word(1));
@@ -272,7 +271,7 @@ void CEntryBuilder::buildForwarders() {
   auto begin = [&](StringRef suffix, ArrayRef<Type> inputs, Type result) {
     func::FuncOp made = function(interface.name + suffix.str(), inputs, result,
                                  /*exported=*/true);
-    marker = word(kMarker);
+    marker = word(kCMarker + interface.level);
     kinds = word(interface.stages);
     return made;
   };

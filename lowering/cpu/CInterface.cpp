@@ -191,7 +191,8 @@ static void layOut(CInterface &interface) {
 //===----------------------------------------------------------------------===//
 
 void attn::setCInterface(ModuleOp module, func::FuncOp function, StringRef name,
-                         ArrayRef<std::pair<std::string, int64_t>> sizes) {
+                         ArrayRef<std::pair<std::string, int64_t>> sizes,
+                         int64_t level) {
   Builder b(module.getContext());
   SmallVector<NamedAttribute> values;
   for (const auto &[variable, size] : sizes)
@@ -206,7 +207,8 @@ void attn::setCInterface(ModuleOp module, func::FuncOp function, StringRef name,
            b.getNamedAttr("kernel", b.getStringAttr(function.getName())),
            b.getNamedAttr("type", TypeAttr::get(function.getFunctionType())),
            b.getNamedAttr("arguments", b.getArrayAttr(arguments)),
-           b.getNamedAttr("sizes", b.getDictionaryAttr(values))}));
+           b.getNamedAttr("sizes", b.getDictionaryAttr(values)),
+           b.getNamedAttr("level", b.getI64IntegerAttr(level))}));
 }
 
 /// Adds `sign` times the edge of a table axis, as #attn.arg spells it.
@@ -323,6 +325,8 @@ FailureOr<CInterface> attn::readCInterface(ModuleOp module) {
   CInterface interface;
   interface.name = name.str();
   interface.kernel = kernel.str();
+  if (auto level = attribute.getAs<IntegerAttr>("level"))
+    interface.level = level.getInt();
   for (Attribute argument : arguments)
     if (auto arg = dyn_cast<ArgAttr>(argument))
       interface.isRecurrent |= arg.getKind() == ArgKind::State;

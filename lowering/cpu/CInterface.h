@@ -28,6 +28,11 @@ namespace attn {
 
 /// The name under which the signature stands on a module, see `setCInterface`.
 inline constexpr llvm::StringLiteral kCInterfaceAttrName = "attn.c_interface";
+/// The name of a kernel whose module holds modules of levels, see
+/// attn-cpu-dispatch.
+inline constexpr llvm::StringLiteral kDispatchAttrName = "attn.dispatch";
+/// Marks the words of a prepared call; plus the number of the level, from 0.
+inline constexpr int64_t kCMarker = 0x6174746e63616c6c; // "attncall"
 
 /// What is wrong with an argument; the low 8 bits of a status. The others are
 /// 1 + the number of the member, or 0 for the call as a whole.
@@ -124,6 +129,7 @@ struct CInterface {
   llvm::SmallVector<unsigned> ranks; ///< of all arguments of the function
   bool isRecurrent = false; ///< has a state, and a query and a key a token
   int64_t stages = 0;
+  int64_t level = 0; ///< the place among the levels of the object
   int64_t workspaceOffset = 0, workspaceSizeOffset = 0; ///< in the struct
 
   /// The words of a prepared call: marker, parts, items done, items of a part a
@@ -140,11 +146,12 @@ struct CInterface {
 };
 
 /// The attribute that keeps what a function is called with, until the stages'
-/// C entries are made: { name, kernel, type, arguments, sizes }. `sizes` are
-/// the values of the size variables.
+/// C entries are made: { name, kernel, type, arguments, sizes, level }. `sizes`
+/// are the values of the size variables, `level` is CInterface's.
 void setCInterface(mlir::ModuleOp module, mlir::func::FuncOp function,
                    llvm::StringRef name,
-                   llvm::ArrayRef<std::pair<std::string, int64_t>> sizes);
+                   llvm::ArrayRef<std::pair<std::string, int64_t>> sizes,
+                   int64_t level = 0);
 
 /// Reads the attribute, and the number of stages of a lowered module; a
 /// diagnostic where the function cannot be called from C.

@@ -45,8 +45,8 @@ static const ErrorWords &wordsOf(CError error) {
       {"ATTN_RANGE", "a call that is not prepared, or has no such stage or "
                      "items"},
       {"ATTN_ORDER", "a stage was begun before the one before it was done"},
-      {"ATTN_MACHINE", "the machine or its system does not let the process "
-                       "use the tile registers of AMX"},
+      {"ATTN_MACHINE", "the machine does not run the feature level, or none of "
+                       "those that the kernel is compiled for"},
   };
   return words[static_cast<int32_t>(error)];
 }

@@ -310,7 +310,7 @@ TEST_F(AheadOfTimeErrors, WorkspaceAndRanges) {
   EXPECT_EQ(c->range(0, c->items(0) - 1, c->items(0)), 0);
   EXPECT_EQ(c->range(1, 0, c->items(1)), 0);
   EXPECT_NE(o[0], -77.0f);
-  for (int status : {12, -12, 255, 15 << 8 | 1, 1 << 30, INT_MIN, INT_MAX})
+  for (int status : {13, -13, 255, 15 << 8 | 1, 1 << 30, INT_MIN, INT_MAX})
     EXPECT_EQ(c->error(status), "e: no such status");
   // As NAME_items and its like return them.
   EXPECT_EQ(c->error(c->items(2)),

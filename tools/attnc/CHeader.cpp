@@ -8,6 +8,7 @@
 #include "CHeader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -51,6 +52,9 @@ private:
   void member(const CField &f);
   void arguments();
   void functions();
+  void choosing();
+  /// Whether there is code for several levels.
+  bool isFat() const { return kernel.levels.size() > 1; }
 
   const AheadOfTime &kernel;
   const CInterface &interface;
@@ -193,12 +197,20 @@ void HeaderWriter::pool() {
 void HeaderWriter::introduction() {
   line("/* {}: the attention kernel `{}`", file, interface.kernel);
   line(" *");
-  comment(
-      fmt::format("Written by attnc {}; do not edit. The code needs a "
-                  "machine of level {}, and does not check that. What attnc "
-                  "adds to your spec is under the Apache License v2.0 with "
-                  "LLVM Exceptions.",
-                  ATTN_VERSION, level));
+  std::string machine =
+      isFat()
+          ? fmt::format("There is code for each of the levels {}: the first "
+                        "call asks the processor for the most capable one "
+                        "that it and the system run, and calls stay with "
+                        "it.",
+                        level)
+          : fmt::format("The code needs a machine of level {}, and does not "
+                        "check that.",
+                        level);
+  comment(fmt::format("Written by attnc {}; do not edit. {} What attnc adds to "
+                      "your spec is under the Apache License v2.0 with LLVM "
+                      "Exceptions.",
+                      ATTN_VERSION, machine));
   line(" * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception");
   meaning();
   line(" *");
@@ -231,7 +243,7 @@ void HeaderWriter::introduction() {
 /// What all headers of this kind have in common.
 void HeaderWriter::shared() {
   line("#ifndef ATTN_C_INTERFACE");
-  line("#define ATTN_C_INTERFACE 2");
+  line("#define ATTN_C_INTERFACE 3");
   say("Arrays: the address of element [0, 0, ...], extents, and strides in "
       "elements (all 0: row-major). Of the 4 extents and strides the first "
       "ones "
@@ -264,7 +276,7 @@ void HeaderWriter::shared() {
   }
   line("  ATTN_STATUS_MASK = 255");
   line("}};");
-  line("#elif ATTN_C_INTERFACE != 2");
+  line("#elif ATTN_C_INTERFACE != 3");
   line("#error \"headers of different versions of attnc's C interface\"");
   line("#endif");
 }
@@ -354,10 +366,14 @@ void HeaderWriter::arguments() {
   else
     say(fmt::format("Memory for what is computed once a key, of any contents "
                     "and alignment: at least {}_workspace(args) bytes. With {} "
-                    "+ {} bytes all heads are computed at once; with fewer, "
+                    "+ {} bytes{} all heads are computed at once; with fewer, "
                     "one after the other, in more stages.",
-                    name, interface.workspaceText(),
-                    63 + 63 * interface.workspaces.size()),
+                    name, fmt::join(kernel.workspaces, " (or "),
+                    63 + 63 * interface.workspaces.size(),
+                    kernel.workspaces.size() > 1
+                        ? std::string(kernel.workspaces.size() - 1, ')') +
+                              ", as the level needs,"
+                        : ""),
         "  ");
   line("  void *workspace;");
   line("  int64_t workspace_size; /* in bytes */");
@@ -378,7 +394,7 @@ void HeaderWriter::functions() {
   say("A call whose arguments have been checked. The arrays must stay as they "
       "are until it is done; the struct of arguments need not.");
   line("typedef struct {}_call {{", name);
-  line("  int64_t words[{}];", interface.callWords());
+  line("  int64_t words[{}];", kernel.callWords);
   line("}} {}_call;", name);
   line("");
   say("Checks the arguments and prepares a call, to be computed once. Returns "
@@ -401,6 +417,36 @@ void HeaderWriter::functions() {
   say("What a status means, in words; also a negated one, as the functions "
       "above return it. The text is constant.");
   line("const char *{}_error(int status);", name);
+  if (isFat())
+    choosing();
+}
+
+/// `x86_64_v4`, as in names of C.
+static std::string identifierOf(std::string level) {
+  for (char &c : level)
+    c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return level;
+}
+
+void HeaderWriter::choosing() {
+  line("");
+  say("The levels that there is code for.");
+  line("enum {{");
+  for (size_t n = 0; n < kernel.levels.size(); ++n)
+    line("  {}_LEVEL_{} = {}{}", upper, identifierOf(kernel.levels[n]), n + 1,
+         n + 1 < kernel.levels.size() ? "," : "");
+  line("}};");
+  line("");
+  say(fmt::format(
+      "The level of calls from now on, of all threads: `level`, or with 0 what "
+      "it was or the machine has, which this leaves so. Returns it, or "
+      "-ATTN_MACHINE where the machine does not run it: then nothing changes. "
+      "Nobody has to call this; it is for tests and measurements. A prepared "
+      "call stays with the level that prepared it. A level has its own last "
+      "digits, and its own need of workspace. Where the machine runs none, "
+      "{0}, {0}_prepare and {0}_workspace say ATTN_MACHINE.",
+      name));
+  line("int {}_level(int level);", name);
 }
 
 std::string HeaderWriter::write() {

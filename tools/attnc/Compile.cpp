@@ -18,6 +18,8 @@
 #include "runtime/AheadOfTime.h"
 #include "runtime/Kernel.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -61,6 +63,10 @@ static void checkOptions(const CompileOptions &given, bool binary) {
   if (!binary && (!given.header.empty() || !given.cName.empty()))
     throw UsageError(fmt::format("--{} goes with --emit=obj or --emit=shared",
                                  given.header.empty() ? "c-name" : "header"));
+  if (!binary && given.options.level.find(',') != std::string::npos)
+    throw UsageError(fmt::format("--emit {}: a text is that of one level; a "
+                                 "list goes with --emit=obj or --emit=shared",
+                                 given.emit));
   if (binary && given.header == given.output)
     throw UsageError(fmt::format("{} is written twice", given.output));
 }
@@ -105,23 +111,25 @@ static Facts factsOf(Kernel::Impl &impl, const StaticSizes &sizes) {
 }
 
 /// Writes an object or a shared library, and its header.
-static int build(const CompileOptions &given) {
-  Kernel kernel =
-      Compiler(given.options).compileFile(given.spec, given.specName);
-  Kernel::Impl &impl = kernel.getImpl();
-  if (given.emit == "shared" && !isHostArchitecture(impl.getLevel()))
+static int build(CompileOptions given) {
+  std::vector<CpuLevel> levels =
+      levelsOf(given.options.level, given.options.fastMath);
+  if (given.emit == "shared" && !isHostArchitecture(levels.front()))
     throw UsageError(fmt::format(
         "--emit shared: this machine's linker makes no library for {}; use "
         "--emit=obj and link it with a cross compiler",
-        impl.getLevel().codeName().str()));
+        levels.front().codeName().str()));
+  given.options.level = nameOf(levels.front());
+  Kernel kernel =
+      Compiler(given.options).compileFile(given.spec, given.specName);
+  Kernel::Impl &impl = kernel.getImpl();
   StaticSizes sizes = staticSizes(impl.signature, given.sizes)
                           .value_or(defaultSizes(impl.signature));
   std::vector<PendingFile> files;
   files.emplace_back(given.output);
   if (!given.header.empty())
     files.emplace_back(given.header);
-  AheadOfTime made =
-      impl.compilation->compileAhead(sizes, impl.getLevel(), given.cName);
+  AheadOfTime made = impl.compilation->compileAhead(sizes, levels, given.cName);
   std::string_view object(made.object->getBufferStart(),
                           made.object->getBufferSize());
   auto nameOf = [](const std::string &path) {
@@ -131,7 +139,7 @@ static int build(const CompileOptions &given) {
     files[0].write(linkShared(object, nameOf(given.output)));
   else
     files[0].write(object);
-  std::string level = impl.getLevel().name.str();
+  std::string level = llvm::join(made.levels, ", ");
   if (impl.getLevel().fastMath)
     level += " (with fast math)";
   if (!given.header.empty())
@@ -184,7 +192,7 @@ void attn::addCompile(CLI::App &app, Action &action) {
       ->check(CLI::IsMember({"cpu", "cuda"}));
   addCudaOptions(*verb, given->cuda);
   addSizeOptions(*verb, given->sizes);
-  addLevelOption(*verb, given->options.level);
+  addLevelsOption(*verb, given->options.level);
   addFastMathOption(*verb, given->options.fastMath);
   addScheduleOption(*verb, given->options.schedule);
   verb->add_option("--spec-name", given->specName,
@@ -198,7 +206,9 @@ void attn::addCompile(CLI::App &app, Action &action) {
       "says how to call it. A shared library is linked with the system's cc or "
       "ld. --march=aarch64 cross-compiles, to an object.\n\nExample:\n"
       "  attnc compile examples/yat.attn --emit=obj --D 64 --Dv 64 -o yat.o "
-      "--header yat.h");
+      "--header yat.h\n"
+      "  attnc compile examples/yat.attn --emit=obj "
+      "--march=x86-64-v2,x86-64-v3,x86-64-v4 -o yat.o --header yat.h");
   verb->callback(
       [given, &action] { action = [given] { return run(*given); }; });
 }

@@ -7,24 +7,85 @@
 
 #include "LevelOption.h"
 #include "lowering/CudaTarget.h"
-#include "lowering/Target.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 using namespace attn;
 
-void attn::addLevelOption(CLI::App &verb, std::string &level) {
+static std::string levelNames() {
   std::string names;
   for (const CpuLevel &known : cpuLevels())
     names += (names.empty() ? "" : ", ") + known.name.str();
+  return names;
+}
+
+static std::string checkLevel(const std::string &text) {
+  return parseCpuLevel(text)
+             ? std::string()
+             : fmt::format("there is no feature level '{}'; known levels are "
+                           "{}",
+                           text, levelNames());
+}
+
+void attn::addLevelOption(CLI::App &verb, std::string &level) {
   verb.add_option("--march", level,
-                  "feature level: " + names + "; default: this machine's")
-      ->check([names](const std::string &text) {
-        return parseCpuLevel(text) ? std::string()
-                                   : fmt::format("there is no feature level "
-                                                 "'{}'; known levels are {}",
-                                                 text, names);
-      });
+                  "feature level: " + levelNames() +
+                      "; default: this machine's")
+      ->check(checkLevel);
+}
+
+std::vector<CpuLevel> attn::levelsOf(const std::string &text, bool fastMath) {
+  std::vector<CpuLevel> levels;
+  for (llvm::StringRef name : llvm::split(text, ',')) {
+    levels.push_back(*parseCpuLevel(name));
+    levels.back().fastMath = fastMath;
+  }
+  auto place = [](const CpuLevel &level) {
+    return findCpuLevel(level.codeName());
+  };
+  std::sort(levels.begin(), levels.end(),
+            [&](const CpuLevel &a, const CpuLevel &b) {
+              return place(a) < place(b);
+            });
+  return levels;
+}
+
+/// What is wrong with a list, or nothing.
+static std::string checkLevels(const std::string &text) {
+  for (llvm::StringRef name : llvm::split(text, ','))
+    if (name.empty() && name.size() != text.size())
+      return fmt::format("a level is missing in '{}'", text);
+    else if (std::string wrong = checkLevel(name.str()); !wrong.empty())
+      return wrong;
+  std::vector<CpuLevel> levels = levelsOf(text, false);
+  for (size_t n = 1; n < levels.size(); ++n) {
+    const CpuLevel &one = levels[n - 1], &other = levels[n];
+    if (one.codeName() == other.codeName())
+      return fmt::format("'{}' names {} twice", text, one.codeName().str());
+    if (one.triple != other.triple)
+      return fmt::format("{} and {} are levels of two architectures, and an "
+                         "object is for one",
+                         one.codeName().str(), other.codeName().str());
+    for (const CpuLevel &level : {one, other})
+      if (level.cpuid.leaf1Ecx == 0)
+        return fmt::format("{} cannot stand in a list: an object does not know "
+                           "how to ask a machine for it",
+                           level.codeName().str());
+  }
+  return {};
+}
+
+void attn::addLevelsOption(CLI::App &verb, std::string &levels) {
+  verb.add_option("--march", levels,
+                  fmt::format("feature level: {}; default: this machine's. "
+                              "With obj and shared also a comma list: code for "
+                              "each, and the machine it runs on picks",
+                              levelNames()))
+      ->check(checkLevels);
 }
 
 void attn::addFastMathOption(CLI::App &verb, bool &fast) {

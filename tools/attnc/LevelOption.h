@@ -9,13 +9,21 @@
 #define ATTN_TOOLS_LEVELOPTION_H
 
 #include "attn/attn.h"
+#include "lowering/Target.h"
 
 #include <CLI/CLI.hpp>
+
+#include <string>
+#include <vector>
 
 namespace attn {
 
 /// Adds `--march`, the CPU feature level; an unknown one is wrong usage.
 void addLevelOption(CLI::App &verb, std::string &level);
+/// The same, or a comma list of them that one object can hold.
+void addLevelsOption(CLI::App &verb, std::string &levels);
+/// What a list names, the most capable first.
+std::vector<CpuLevel> levelsOf(const std::string &text, bool fastMath);
 /// Adds `--fast-math`, see Options::fastMath.
 void addFastMathOption(CLI::App &verb, bool &fast);
 

@@ -2,7 +2,7 @@
 #   [SPEC_NAME name]        the spec, where the file holds several
 #   [C_NAME name]           what the names in C begin with; default: the spec's name
 #   [HEADER file]           the header's name; default: NAME.h
-#   [MARCH level]           x86-64-v2, v3 or v4, or aarch64; default: this machine's
+#   [MARCH level]           x86-64-v2, v3 or v4, several with commas between, or aarch64; default: this machine's
 #   [SIZES option...])      row lengths and size variables as attnc takes them
 #
 # Compiles an attention kernel ahead of time into a static library NAME, to be linked to C
