@@ -260,10 +260,13 @@ Value LinearEmitter::ratio(Value i, Value j) { return emitExponent(i, j); }
 
 Value LinearEmitter::ratioTile(Value positions, Value other, bool isQuery) {
   auto type = cast<tile::TileType>(positions.getType());
-  return b.map(
-      b.type(type.getAxes(), type.getShape()), positions, [&](ValueRange x) {
-        return isQuery ? emitExponent(x[0], other) : emitExponent(other, x[0]);
-      });
+  return b.map(b.type(type.getAxes(), type.getShape()), positions,
+               [&](ValueRange x) {
+                 // Keys past the end, whose features are 0, would have infinite
+                 // ratios.
+                 return isQuery ? emitExponent(x[0], other)
+                                : emitExponent(other, b.min(x[0], other));
+               });
 }
 
 Value LinearEmitter::scaledBy(Value tile, Value factor) {

@@ -187,6 +187,24 @@ TEST(RecurrentState, DecayKeepsItsScale) {
   EXPECT_LE(errorOf(got["o"], exact["o"]), 1e-5);
 }
 
+/// The last tile of a call has one token: ratios of places behind it would be
+/// infinite.
+TEST(RecurrentState, SteepDecay) {
+  const Shape s{1, 2, 1, 19, 19, 8, 8};
+  Inputs inputs(s);
+  Data g({2}, 5);
+  g.at(0) = 1e-8f, g.at(1) = 1e-3f;
+  Call call;
+  call.text = retnet;
+  call.target = "reference";
+  call.arguments = inputs.arguments();
+  call.arguments.push_back({"g", g.view()});
+  auto exact = call.results();
+  Results got =
+      inPieces(compile(retnet), inputs, {{"g", g.view()}}, {17, 1, 1});
+  EXPECT_LE(errorOf(got["o"], exact["o"]), 1e-5);
+}
+
 /// Batches of sequences with as many new tokens as each has; the rest of the
 /// rows is not theirs.
 TEST(RecurrentState, RaggedBatches) {
