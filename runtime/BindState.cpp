@@ -79,7 +79,7 @@ static void checkCounts(const std::string &who, const Tensor &tensor,
 
 void runtime::bindState(Binding &binding, const Signature &signature,
                         const std::vector<Argument> &arguments,
-                        const StateShape &state) {
+                        const StateShape &state, const BindRules &rules) {
   binding.state = state;
   checkTokens(binding, arguments);
   auto formal =

@@ -371,7 +371,7 @@ Binding InputBinder::bind() {
   for (const auto &[name, extent] : sizes)
     binding.sizes.variables.push_back({name, extent.value});
   // Given lengths may be few where the array has many. The reference has one
-  // program, and so have GPUs.
+  // program, and so have GPUs, but where a call goes on from a state.
   bool areGiven = false;
   forEach(FormalKind::QueryLengths, FormalKind::QueryLengths, [&](size_t i) {
     areGiven = !binding.arrays[i].shape.empty() && binding.arrays[i].shape[0];
@@ -384,6 +384,8 @@ Binding InputBinder::bind() {
       binding.sizes.fewestQueries = kFewQueries + 1;
     if (rules.recurrent && binding.queries <= 1)
       binding.sizes.mostQueries = 1;
+  } else if (rules.recurrent && binding.queries <= kFewTokens) {
+    binding.sizes.mostQueries = kFewTokens;
   }
   return std::move(binding);
 }

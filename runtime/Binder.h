@@ -95,9 +95,11 @@ Binding bindInputs(const Signature &signature,
 
 /// Checks and binds the state that a call begins with, the empty one where none
 /// is given, and that the call gives the sequence's next tokens. Before
-/// `bindOutputs`.
+/// `bindOutputs`. The number of tokens in a state is checked where the host can
+/// read it.
 void bindState(Binding &binding, const Signature &signature,
-               const std::vector<Argument> &arguments, const StateShape &state);
+               const std::vector<Argument> &arguments, const StateShape &state,
+               const BindRules &rules);
 
 /// Checks and binds outputs. `outputRow` is the length of the rows of o.
 void bindOutputs(Binding &binding, const Signature &signature,

@@ -9,6 +9,7 @@
 #include "runtime/BinderImpl.h"
 #include "runtime/Cache.h"
 #include "runtime/Compile.h"
+#include "runtime/cuda/Device.h"
 #include "runtime/cuda/GpuTargets.h"
 
 #include <algorithm>
@@ -58,9 +59,9 @@ static void checkOptions(const Options &options) {
       options.schedule != "linear" && options.schedule != kRecurrent)
     throw Error("there is no schedule '" + options.schedule +
                 "'; known schedules are quadratic, linear, recurrent");
-  if (options.schedule == kRecurrent && options.target != "cpu")
-    throw Error("the recurrent order is built for the target cpu, not for " +
-                options.target);
+  if (options.schedule == kRecurrent && options.target == "reference")
+    throw Error("the recurrent order is of compiled code; the target "
+                "reference computes whole sequences");
   chooseLevel(options);
 }
 
@@ -117,18 +118,18 @@ struct Kernel::Impl::GpuCode {
   StaticSizes sizes;
   Type storage;
   std::string architecture;
-  std::shared_ptr<const GpuKernel> kernel;
+  GpuProgram program;
 };
 
-std::shared_ptr<const GpuKernel> Kernel::Impl::gpuKernel(const Binding &binding,
-                                                         double &milliseconds) {
+const Kernel::Impl::GpuCode &Kernel::Impl::gpuKernel(const Binding &binding,
+                                                     double &milliseconds) {
   Type storage = rowTypeOf(signature, binding);
   std::string architecture = architectureFor(binding, options);
   std::lock_guard<std::mutex> lock(gpuMutex);
   for (const auto &known : gpuCode)
     if (known->sizes == binding.sizes && known->storage == storage &&
         known->architecture == architecture)
-      return known->kernel;
+      return *known;
   auto start = std::chrono::steady_clock::now();
   gpuCode.push_back(std::make_unique<GpuCode>(
       GpuCode{binding.sizes, storage, architecture,
@@ -137,7 +138,15 @@ std::shared_ptr<const GpuKernel> Kernel::Impl::gpuKernel(const Binding &binding,
   milliseconds = std::chrono::duration<double, std::milli>(
                      std::chrono::steady_clock::now() - start)
                      .count();
-  return gpuCode.back()->kernel;
+  return *gpuCode.back();
+}
+
+StateShape Kernel::Impl::stateOf(const Binding &binding, Specialisation &code,
+                                 double &milliseconds) {
+  if (rules.gpu)
+    return gpuKernel(binding, milliseconds).program.state;
+  milliseconds += compile(code);
+  return code.state();
 }
 
 Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
@@ -148,18 +157,19 @@ Prepared Kernel::Impl::prepare(const std::vector<Argument> &arguments,
   Prepared prepared;
   prepared.binding = bindInputs(signature, arguments, rules);
   prepared.binding.stream = stream;
+  if (rules.gpu)
+    chooseDevice(prepared.binding, options);
   prepared.code = specialise(prepared.binding.sizes);
-  if (isRecurrent()) { // what a state is follows from the code
-    prepared.compileMilliseconds = compile(*prepared.code);
-    bindState(prepared.binding, signature, arguments, prepared.code->state());
-  }
+  double &milliseconds = prepared.compileMilliseconds;
+  if (isRecurrent())
+    bindState(prepared.binding, signature, arguments,
+              stateOf(prepared.binding, *prepared.code, milliseconds), rules);
   bindOutputs(prepared.binding, signature, outputs, prepared.code->outputRow,
               rules);
   if (rules.gpu) {
-    chooseDevice(prepared.binding, options);
-    prepared.gpu = gpuKernel(prepared.binding, prepared.compileMilliseconds);
+    prepared.gpu = gpuKernel(prepared.binding, milliseconds).program.kernel;
   } else if (!rules.reference) {
-    prepared.compileMilliseconds += compile(*prepared.code);
+    milliseconds += compile(*prepared.code);
   }
   return prepared;
 }
@@ -190,10 +200,11 @@ Kernel::Impl::shapesOf(const std::vector<Argument> &arguments) {
   Binding binding = bindInputs(signature, arguments, rules);
   std::shared_ptr<Specialisation> code = specialise(binding.sizes);
   int64_t row = code->outputRow;
-  if (isRecurrent()) {
-    compile(*code);
-    binding.state = code->state();
-  }
+  double milliseconds = 0;
+  if (rules.gpu)
+    chooseDevice(binding, options);
+  if (isRecurrent())
+    binding.state = stateOf(binding, *code, milliseconds);
   std::vector<std::vector<int64_t>> shapes;
   for (const std::string &result : signature.results)
     shapes.push_back(outputShape(binding, result, row));
@@ -205,7 +216,7 @@ void Kernel::Impl::synchronize() const {
   {
     std::lock_guard<std::mutex> lock(gpuMutex);
     for (const auto &known : gpuCode)
-      kernels.push_back(known->kernel);
+      kernels.push_back(known->program.kernel);
   }
   for (const auto &kernel : kernels)
     kernel->synchronize();

@@ -84,8 +84,12 @@ private:
 
   struct GpuCode;
   /// The code of a GPU target for the sizes and row types of a binding.
-  std::shared_ptr<const runtime::GpuKernel>
-  gpuKernel(const runtime::Binding &binding, double &milliseconds);
+  const GpuCode &gpuKernel(const runtime::Binding &binding,
+                           double &milliseconds);
+  /// What a state is follows from the code, which is made for that.
+  runtime::StateShape stateOf(const runtime::Binding &binding,
+                              runtime::Specialisation &code,
+                              double &milliseconds);
   mutable std::mutex gpuMutex; ///< guards `gpuCode`
   std::vector<std::unique_ptr<GpuCode>> gpuCode;
 

@@ -16,6 +16,10 @@ namespace attn {
 /// be nearly empty, and there is an operation for them that splits the keys.
 inline constexpr int64_t kFewQueries = 8;
 
+/// Calls of at most so many tokens that go on from a state have a program of
+/// their own on a GPU: its tiles are the smallest that there are.
+inline constexpr int64_t kFewTokens = 16;
+
 } // namespace attn
 
 #endif // ATTN_DIALECT_ATTN_FEWQUERIES_H

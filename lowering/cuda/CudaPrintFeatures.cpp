@@ -77,6 +77,21 @@ LogicalResult CudaPrinter::printStateLoad(tile::LoadOp op) {
   return success();
 }
 
+/// One number of a row of features, behind the row itself: by the thread that
+/// stored its place there, so that no other's store comes later.
+LogicalResult CudaPrinter::printStateNumber(memref::StoreOp op) {
+  Value memory = op.getMemRef();
+  ArgAttr arg = argOf(memory);
+  if (!arg || arg.getKind() != ArgKind::Output ||
+      arg.getName().getValue() != kStateName)
+    return op.emitOpError("stores a number to what is no state");
+  ValueRange indices = op.getIndices();
+  line("storeFeature(" + of(op.getValue()).code + ", " +
+       address(memory, indices.drop_back()) + ", " + of(indices.back()).code +
+       ");");
+  return success();
+}
+
 /// A function of every element, applied when the state is added to.
 LogicalResult CudaPrinter::printStateMap(tile::MapOp op) {
   if (op.getInputs().size() != 1 || !isState(typeOf(op.getInputs()[0])))

@@ -32,9 +32,11 @@ CudaPrinter::CudaPrinter(func::FuncOp stage, CudaFile &file)
       continue;
     std::string name = arg.getName().str();
     if (uses[name] > 1)
-      name += arg.getKind() == ArgKind::Query ? "_q"
-              : arg.getKind() == ArgKind::Key ? "_k"
-                                              : "_v";
+      name += arg.getKind() == ArgKind::Query    ? "_q"
+              : arg.getKind() == ArgKind::Key    ? "_k"
+              : arg.getKind() == ArgKind::State  ? "_in"
+              : arg.getKind() == ArgKind::Output ? "_out"
+                                                 : "_v";
     arrays[argument] = unique(name);
   }
 }
@@ -114,10 +116,14 @@ LogicalResult CudaPrinter::printScalar(Operation &op) {
   std::optional<Text> text = expression(op);
   if (!text)
     return op.emitOpError("has no form in CUDA");
+  // What may be written over is read where it is read.
+  auto load = dyn_cast<memref::LoadOp>(op);
+  ArgAttr read = load ? argOf(load.getMemRef()) : ArgAttr();
   bool inPlace =
       text->constant || isName(text->code) ||
       (result.hasOneUse() && text->code.size() <= kLongest &&
        result.getUsers().begin()->getBlock() == op.getBlock() &&
+       !(read && read.getKind() == ArgKind::State) &&
        !isa<tile::MaskOp, tile::ContractOp>(*result.getUsers().begin()));
   if (inPlace || result.use_empty()) {
     texts[result] = *text;
@@ -154,6 +160,8 @@ LogicalResult CudaPrinter::printOp(Operation &op) {
   }
   if (isa<tile::TileDialect>(op.getDialect()))
     return printTile(op);
+  if (auto store = dyn_cast<memref::StoreOp>(op))
+    return printStateNumber(store);
   return printScalar(op);
 }
 

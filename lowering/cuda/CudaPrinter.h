@@ -144,6 +144,7 @@ private:
   mlir::LogicalResult printKeyMap(tile::MapOp op);
   mlir::LogicalResult printFeatureMask(tile::MaskOp op);
   mlir::LogicalResult printStateLoad(tile::LoadOp op);
+  mlir::LogicalResult printStateNumber(mlir::memref::StoreOp op);
   mlir::LogicalResult printAbsorb(tile::ContractOp op);
   mlir::LogicalResult printMassContract(tile::ContractOp op);
   void statePlace(mlir::Value v, mlir::Value memory);

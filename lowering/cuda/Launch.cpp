@@ -87,7 +87,7 @@ std::string attn::launchJson(const CudaProgram &program) {
           json.attribute("type", argument.type);
           if (argument.row)
             json.attribute("row", argument.row);
-          if (argument.role == "workspace")
+          if (argument.role == "workspace" || argument.isState())
             json.attribute("shape",
                            (argument.perQueryHead ? "B Hq " : "B Hk ") +
                                argument.rowsText());

@@ -14,12 +14,18 @@
 #ifndef ATTN_LOWERING_CUDA_LAUNCH_H
 #define ATTN_LOWERING_CUDA_LAUNCH_H
 
+#include "llvm/ADT/StringRef.h"
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
 namespace attn {
+
+/// The roles of the state that a call of the recurrent order goes on from, and
+/// of the one that it leaves; both may be one array.
+inline constexpr llvm::StringLiteral kStateRole = "state";
+inline constexpr llvm::StringLiteral kNewStateRole = "state_out";
 
 /// A whole number made of extents of arrays.
 struct Formula {
@@ -60,12 +66,14 @@ struct LaunchArgument {
   std::string role; ///< query, key, value, parameter, o, mass, workspace, ...
   std::string type; ///< of its elements, in C
   int64_t row = 0;  ///< the length of its rows; 0 where it has none
-  bool perQueryHead = false; ///< a workspace with a part a query head
-  int64_t rows = 0;          ///< of a workspace, where they are not one a key
+  bool perQueryHead = false; ///< a workspace or state with one a query head
+  int64_t rows = 0; ///< of a workspace or state, where they are not one a key
   /// Parts of such a workspace, each of a row a query, at most `partQueries`,
   /// and two: then its rows.
   int64_t parts = 0, partQueries = 0;
 
+  /// Whether it is the state that a call goes on from, or leaves.
+  bool isState() const { return role == kStateRole || role == kNewStateRole; }
   /// Rows of a workspace, as a number and as a formula.
   int64_t rowsFor(int64_t queries, int64_t keys) const;
   std::string rowsText() const;

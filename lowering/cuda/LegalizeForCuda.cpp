@@ -119,8 +119,9 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
   /// Sums over keys, which stay f32: the state of the linear order, and the
   /// parts of a split one. Other workspaces hold rows, one a key.
   static bool isState(ArgAttr arg) {
-    return arg.getKind() == ArgKind::Workspace &&
-           cast<StringAttr>(arg.getAxes()[2]).getValue() != "nk";
+    return arg.getKind() == ArgKind::State ||
+           (arg.getKind() == ArgKind::Workspace &&
+            cast<StringAttr>(arg.getAxes()[2]).getValue() != "nk");
   }
 
   /// The rows of q, k, v, o and of workspaces are of the storage type; rows in

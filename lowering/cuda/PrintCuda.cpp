@@ -59,8 +59,9 @@ static std::string roleOf(ArgAttr arg) {
   switch (arg.getKind()) {
   case ArgKind::Param:
     return "parameter";
-  case ArgKind::Output:
-    return arg.getName().str();
+  case ArgKind::Output: // what a call gives stands where it took it, or apart
+    return arg.getName().getValue() == kStateName ? kNewStateRole.str()
+                                                  : arg.getName().str();
   default:
     return stringifyArgKind(arg.getKind()).str();
   }
@@ -109,14 +110,14 @@ FailureOr<CudaProgram> attn::printCuda(ModuleOp module,
         known.name = arg.getName().str();
         known.role = roleOf(arg);
         known.type = cTypeOf(type.getElementType()).str();
-        if (ArrayAttr axes = arg.getAxes();
-            axes && arg.getKind() == ArgKind::Workspace)
+        bool isSums = known.isState() || arg.getKind() == ArgKind::Workspace;
+        if (ArrayAttr axes = arg.getAxes(); axes && isSums)
           known.perQueryHead =
               llvm::any_of(axes.getAsValueRange<StringAttr>(),
                            [](StringRef axis) { return axis == "head"; });
         if (type.getRank() == 4 && !type.isDynamicDim(3))
           known.row = type.getDimSize(3);
-        if (arg.getKind() != ArgKind::Workspace)
+        if (!isSums)
           continue;
         if (!type.isDynamicDim(2))
           known.rows = type.getDimSize(2);

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/attn/Documents.h"
+#include "dialect/attn/KeySplit.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
@@ -121,21 +122,17 @@ struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
     auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
         kTargetAttrName);
     bool isGpu = target && target.getKind().getValue() == kCudaKind;
-    if (isGpu && wanted == Order::Recurrent)
-      return op.emitError("the recurrent order is not built for ")
-             << target.getKind().getValue()
-             << "; ask for linear, of the whole sequence";
     CudaTiles tiles{};
     if (legal && isGpu) {
       FailureOr<CudaTiles> found = tilesOnGpu(op, target, wanted);
-      if (failed(found) && wanted == Order::Linear)
+      if (failed(found) && wanted && wanted != Order::Quadratic)
         return failure();
       legal = succeeded(found);
       tiles = found.value_or(tiles);
     }
     auto decide = [&](AttentionOp decided, Order order, int64_t pair,
                       int64_t row) {
-      bool linear = order == Order::Linear;
+      bool linear = order != Order::Quadratic;
       decided.setScheduleAttr(ScheduleAttr::get(
           decided.getContext(), order, linear ? tiles.tileQ : 0,
           linear ? tiles.tileK : 0, pair, row));
@@ -168,13 +165,17 @@ struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
       return op.emitError("the module names no known GPU; set ")
              << kTargetAttrName;
     int64_t bytes = storageType(module).getIntOrFloatBitWidth() / 8, tileQ = 0;
+    bool always = wanted && *wanted != Order::Quadratic;
+    auto queries = module->getAttrOfType<DenseI64ArrayAttr>(kQueriesAttrName);
     if (auto given = module->getAttrOfType<DenseI64ArrayAttr>(kTilesAttrName))
       tileQ = given[0];
-    else if (wanted != Order::Linear)
+    else if (wanted == Order::Recurrent && queries && queries[1] <= kFewTokens)
+      tileQ = kFewTokens; // a step is a tile of one warp
+    else if (!always)
       tileQ = 16 * level->warps;
     CudaLinear shape = shapeOnGpu(op);
     if (shape.ordered && tileQ > 64) {
-      if (wanted == Order::Linear)
+      if (always)
         op.emitError("the linear order of a causal mask takes tiles of at most "
                      "64 queries");
       return failure();
@@ -182,7 +183,7 @@ struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
     if (std::optional<CudaTiles> tiles =
             chooseCudaTiles(*level, shape, tileQ, bytes))
       return *tiles;
-    if (wanted == Order::Linear)
+    if (always)
       op.emitError("a state of ")
           << shape.rank << " features by " << shape.valueRow
           << " values and the tiles that make it take at least "
@@ -190,7 +191,9 @@ struct ChooseOrder : attn::impl::ChooseOrderPassBase<ChooseOrder> {
                               int64_t(1024))
           << " KiB of shared memory, " << level->name << " has "
           << level->sharedBytes / 1024
-          << "; leave --schedule out, or take shorter rows or fewer features";
+          << (wanted == Order::Recurrent ? "; take"
+                                         : "; leave --schedule out, or take")
+          << " shorter rows or fewer features";
     return failure();
   }
 

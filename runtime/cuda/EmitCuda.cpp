@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cuda/EmitCuda.h"
+#include "dialect/attn/KeySplit.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/Pipelines.h"
 #include "lowering/analysis/ExpressionText.h"
@@ -52,6 +53,10 @@ CudaProgram Compilation::emitCuda(const StaticSizes &sizes,
                                            : mlir::Type(builder.getF32Type());
   if (!order.empty())
     (*lowered)->setAttr(kOrderAttrName, builder.getStringAttr(order));
+  if (order == kRecurrent) // in the other orders one program is for all
+    (*lowered)->setAttr(
+        kQueriesAttrName,
+        builder.getDenseI64ArrayAttr({sizes.fewestQueries, sizes.mostQueries}));
   setCudaTarget(*lowered, *options.level, storage, options.tiles);
   if (options.tf32)
     (*lowered)->setAttr(kTf32AttrName, builder.getUnitAttr());

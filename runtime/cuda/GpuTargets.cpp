@@ -48,15 +48,20 @@ std::string runtime::architectureFor(const Binding &binding,
                              : Driver::get().device(binding.gpu).architecture();
 }
 
-std::shared_ptr<const GpuKernel>
-runtime::makeGpuKernel(Compilation &compilation, const StaticSizes &sizes,
-                       attn::Type storage, const std::string &architecture,
-                       const Options &options) {
+GpuProgram runtime::makeGpuKernel(Compilation &compilation,
+                                  const StaticSizes &sizes, attn::Type storage,
+                                  const std::string &architecture,
+                                  const Options &options) {
   CudaOptions cuda;
   cuda.level = &cudaLevel(architecture);
   cuda.storage = storage;
   CudaProgram program = compilation.emitCuda(sizes, cuda);
-  if (isEmulated(options))
-    return emulate(program);
-  return loadOnDevice(program, Cache::folderFor(options.cache));
+  GpuProgram made;
+  for (const LaunchArgument &argument : program.arguments)
+    if (argument.isState())
+      made.state = {argument.rows, argument.row, argument.perQueryHead};
+  made.kernel = isEmulated(options)
+                    ? emulate(program)
+                    : loadOnDevice(program, Cache::folderFor(options.cache));
+  return made;
 }

@@ -26,10 +26,15 @@ void chooseDevice(Binding &binding, const Options &options);
 /// its device's, and sm_80 in the emulator.
 std::string architectureFor(const Binding &binding, const Options &options);
 
+/// A kernel, and the state that its calls take and give (the recurrent order).
+struct GpuProgram {
+  std::shared_ptr<const GpuKernel> kernel;
+  StateShape state;
+};
 /// The kernel at these sizes, for rows of this type.
-std::shared_ptr<const GpuKernel>
-makeGpuKernel(Compilation &compilation, const StaticSizes &sizes, Type storage,
-              const std::string &architecture, const Options &options);
+GpuProgram makeGpuKernel(Compilation &compilation, const StaticSizes &sizes,
+                         Type storage, const std::string &architecture,
+                         const Options &options);
 
 } // namespace attn::runtime
 

@@ -26,8 +26,9 @@ Type runtime::rowTypeOf(const Signature &signature, const Binding &binding) {
 }
 
 bool runtime::isOutputRole(const std::string &role) {
-  for (const char *other : {"query", "key", "value", "parameter", "workspace",
-                            "key_lengths", "query_lengths", "offset"})
+  for (const char *other :
+       {"query", "key", "value", "parameter", "workspace", "key_lengths",
+        "query_lengths", "offset", kStateRole.data()})
     if (role == other)
       return false;
   return true;

@@ -13,6 +13,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <mutex>
@@ -122,17 +123,27 @@ void EmulatedKernel::run(const Binding &binding) const {
   struct Copy {
     GuardedMemory memory;
     char *source;
+    int64_t bytes;
     bool isOutput;
   };
   std::vector<Copy> copies;
   for (size_t n = 0; n < arguments.tensors.size(); ++n) {
     Tensor &tensor = arguments.tensors[n];
     auto [low, high] = LaunchArguments::span(tensor);
+    int64_t bytes = high - low;
     char *source =
         tensor.data ? static_cast<char *>(tensor.data) + low : nullptr;
-    copies.push_back({GuardedMemory(source, high - low), source,
-                      isOutputRole(program.arguments[n].role)});
-    tensor.data = copies.back().memory.get() - low;
+    bool isOutput = isOutputRole(program.arguments[n].role);
+    // A state that is changed in place is one array here, too.
+    auto same = std::find_if(copies.begin(), copies.end(), [&](const Copy &c) {
+      return isOutput && source && c.source == source && c.bytes == bytes;
+    });
+    if (same == copies.end()) {
+      copies.push_back({GuardedMemory(source, bytes), source, bytes, isOutput});
+      same = copies.end() - 1;
+    }
+    same->isOutput |= isOutput;
+    tensor.data = same->memory.get() - low;
   }
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const LaunchStage &stage = program.stages[s];

@@ -46,15 +46,13 @@ void attn::addCheck(CLI::App &app, Action &action) {
                "row may look, strides. Exit status 1\nif a bound is broken.\n\n"
                "Where a spec asks for features, the compiled approximation is "
                "compared with the same\napproximation in float64, and the "
-               "error against the exact kernel is shown beside it.\n\n"
+               "error against the exact kernel is shown beside it. With "
+               "--schedule=recurrent the tokens\nof a case come in several "
+               "calls: a prompt, two steps, the rest.\n\n"
                "Example:\n  attnc check examples/yat.attn");
   verb->callback([given, &action] {
     action = [given] {
       checkTarget(given->options.target);
-      if (given->options.schedule == "recurrent")
-        throw UsageError("--schedule recurrent: a call is compared with the "
-                         "reference as a whole, which knows no state; linear "
-                         "is the same order");
       if (given->options.target == "reference")
         throw UsageError("--target reference: it is what targets are compared "
                          "with");

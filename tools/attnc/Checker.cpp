@@ -8,6 +8,7 @@
 #include "Checker.h"
 #include "Machine.h"
 #include "Noise.h"
+#include "Pieces.h"
 #include "Progress.h"
 #include "Visibility.h"
 #include "lowering/Target.h"
@@ -25,8 +26,10 @@ static Options optionsFor(const CheckOptions &given, const std::string &target,
   Options options = given.options;
   options.target = target;
   options.threads = threads;
-  if (target == "reference") // has no levels
+  if (target == "reference") { // has no levels, and computes as it is written
     options.level.clear();
+    options.schedule.clear();
+  }
   return options;
 }
 
@@ -40,7 +43,7 @@ Checker::Checker(const CheckOptions &given)
       reference(compileFor(given, "reference")),
       onTwo(compiled.getImpl().compilation,
             optionsFor(given, given.options.target, 2)),
-      signature(compiled.getImpl().signature),
+      signature(reference.getImpl().signature),
       settings(parseSettings(given.set)),
       exact(exactKernel(given.spec, given.specName, given.options)) {}
 
@@ -78,10 +81,15 @@ Results Checker::compute(const Kernel &kernel,
     outputs.push_back(
         {name, results.emplace(name, std::move(array)).first->second.view()});
   }
-  Prepared prepared = impl.prepare(arguments, outputs);
-  runner ? runner(prepared) : impl.run(prepared);
+  Runner run = runner ? runner : [&](const Prepared &made) { impl.run(made); };
+  if (impl.rules.recurrent)
+    runInPieces(impl, arguments, outputs, run);
+  else
+    run(impl.prepare(arguments, outputs));
   for (auto &[name, array] : results)
     array = rowMajorOf(array);
+  if (isRecurrent())
+    blankPastEnds(results, arguments, rolesOf(signature));
   return results;
 }
 
@@ -313,6 +321,8 @@ int Checker::run() {
                               cases.size()));
     cases[n].recipe.settings = settings;
     cases[n].recipe.type = given.type;
+    if (isRecurrent())
+      makeTokens(cases[n].recipe);
     runCase(n, cases[n]);
     ++done;
   }

@@ -49,6 +49,9 @@ private:
   }
   Results compute(const Kernel &kernel, const std::vector<Argument> &arguments,
                   bool strided = false, const Runner &runner = {});
+  bool isRecurrent() const {
+    return given.options.schedule == runtime::kRecurrent;
+  }
   bool sameBits(const Results &a, const Results &b, const std::string &what);
   void fail(const std::string &what);
   void printTable() const;
@@ -63,7 +66,7 @@ private:
   const CheckOptions &given;
   Kernel compiled, reference;
   Kernel::Impl onTwo; ///< runs what `compiled` has made on two threads
-  const runtime::Signature &signature;
+  const runtime::Signature &signature; ///< without the state of the recurrent
   std::map<std::string, double> settings;
   std::vector<Group> groups;
   std::vector<std::string> failures;

@@ -44,12 +44,19 @@ template <int E, int R> ATTN_FN void fill(State<E, R> s, float x) {
 template <int E, int R>
 ATTN_FN void stage(State<E, R> to, const float *from, i64 stride, i64 first,
                    i64 limit) {
+  // A caller's state stands where it likes.
+  bool aligned =
+      (reinterpret_cast<u64>(from) | stride * sizeof(float)) % 16 == 0;
   ATTN_LOOP for (int i = 4 * threadOf(); i < State<E, R>::kRows * R;
                  i += 4 * kThreads) {
     int e = i / R, r = i % R;
     bool inside = e < E && first + e < limit;
-    copyAsync16(to.row(e) + r, from + (inside ? (first + e) * stride + r : 0),
-                inside);
+    const float *source = from + (inside ? (first + e) * stride + r : 0);
+    if (aligned)
+      copyAsync16(to.row(e) + r, source, inside);
+    else
+      for (int n = 0; n < 4; ++n)
+        copyAsync4(to.row(e) + r + n, source + (inside ? n : 0), inside);
   }
   commitCopies();
 }
@@ -75,6 +82,12 @@ template <int R> ATTN_FN void storeFeatures(const Features<R> &x, float *to) {
     if (r < R)
       to[r] = x.x[n];
   }
+}
+
+/// One of them, by the thread that stores it above.
+ATTN_FN void storeFeature(float x, float *to, int r) {
+  if (threadOf() == r % kThreads)
+    to[r] = x;
 }
 
 //===- features, element by element ---------------------------------------===//

@@ -158,7 +158,8 @@ struct Options {
   /// linear order, of calls that go on where the last one ended. q, k and v are
   /// the next tokens, output "state" (f32; shapeOf has its shape) is what the
   /// next call takes as argument "state", also in place; without one, or with
-  /// zeros, a sequence begins.
+  /// zeros, a sequence begins. The number of tokens that a state in device
+  /// memory holds is taken on trust.
   std::string schedule = {};
   /// The CUDA device that computes; -1: that of the inputs, and for inputs on
   /// the host the one of the environment's ATTN_CUDA_DEVICE, or the first.
