@@ -107,6 +107,7 @@ CudaProgram EmulatedCall::program(const char *architecture) const {
   options.level = &cudaLevel(architecture);
   options.storage = shape.type;
   options.tf32 = shape.tf32;
+  options.tiles = shape.tiles;
   return kernel.getImpl().compilation->emitCuda(prepared.binding.sizes,
                                                 options);
 }

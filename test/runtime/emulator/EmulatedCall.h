@@ -22,8 +22,9 @@ struct CallShape {
   Type type = Type::f32;
   std::vector<std::pair<std::string, double>> numbers;           ///< parameters
   std::vector<std::pair<std::string, std::vector<int64_t>>> ids; ///< and these
-  bool tf32 = false;    ///< as in CudaOptions
-  std::string schedule; ///< as in Options; empty: by the lengths
+  bool tf32 = false;          ///< as in CudaOptions
+  std::string schedule;       ///< as in Options; empty: by the lengths
+  std::vector<int64_t> tiles; ///< as in CudaOptions
   std::vector<int64_t> keyLengths;
   /// NaN in the values of keys at or past this one; negative: nowhere.
   int64_t oddValuesFrom = -1;

@@ -162,6 +162,13 @@ TEST(EmulatorTest, HiddenValuesChangeNoBit) {
   }
 }
 
+// Tiles of 128 queries: two groups of four warps, each with its own rows.
+TEST(EmulatorTest, TwoGroupsOfWarps) {
+  CallShape shape = shapeOf(150, 150, 64, 40, Type::bf16);
+  shape.tiles = {128, 32};
+  check(yat, shape);
+}
+
 // The architecture says which unit multiplies rows of 16 bits, and of which
 // shape; there is no other change in a kernel, and none in f32.
 TEST(EmulatorTest, ProductsOfFourWarps) {

@@ -151,6 +151,16 @@ INSTANTIATE_TEST_SUITE_P(
               "b = byColumns(k, threadOf() / 96 * 8);", 0}),
     [](const auto &info) { return info.param.name; });
 
+TEST(MutationTest, RowsOfAnotherGroupAreCaught) {
+  CallShape shape;
+  shape.Nq = shape.Nk = 100;
+  shape.type = Type::bf16;
+  shape.tiles = {128, 32};
+  EmulatedCall call("attention s(q, k, v) { kappa = exp(dot(q, k)) }", shape);
+  expectCaught(call, {"", "R == 64 ? 0 : threadOf() / 128 * 64", "0", 0},
+               "sm_90a");
+}
+
 class YatF32 : public Mutation {};
 TEST_P(YatF32, IsCaught) {
   CallShape shape;
