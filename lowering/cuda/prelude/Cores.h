@@ -13,8 +13,8 @@
 
 /// Core matrices, eight rows of 16 bytes one after the other: first those of
 /// the first 16 bytes of all rows. PTX ISA, "Shared Memory Matrix Layout", no
-/// swizzling: the layout is canonical both where sums run over columns (K-major)
-/// and where they run over rows (MN-major).
+/// swizzling: the layout is canonical both where sums run over columns
+/// (K-major) and where they run over rows (MN-major).
 struct Cores {
   static constexpr int kBytes = 128;
   template <int R, int P, int Chunk>

@@ -62,8 +62,8 @@ template <class T> ATTN_FN T fromFloat(float x) {
 //===- rows in shared memory ----------------------------------------------===//
 
 /// How R rows of P elements, whole chunks of 16 bytes, lie there: one after the
-/// other, at odd multiples of 16 bytes, so that eight of them begin in different
-/// banks.
+/// other, at odd multiples of 16 bytes, so that eight of them begin in
+/// different banks.
 struct Apart {
   template <int R, int P, int Chunk>
   ATTN_METHOD static int place(int r, int c) {
@@ -128,8 +128,8 @@ ATTN_FN void stage(Rows<R, C, T, L> to, const S *from, i64 stride, i64 first,
       int r = L::template rowOf<padded, chunk>(i),
           c = L::template columnOf<padded, chunk>(i);
       bool inside = first + r < limit && c < C;
-      copyAsync16(to.place(r, c), from + (inside ? (first + r) * stride + c : 0),
-                  inside);
+      copyAsync16(to.place(r, c),
+                  from + (inside ? (first + r) * stride + c : 0), inside);
     }
   } else {
     ATTN_LOOP for (int i = threadOf(); i < R * padded; i += kThreads) {
