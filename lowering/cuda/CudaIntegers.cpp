@@ -103,6 +103,8 @@ CudaPrinter::Range CudaPrinter::rangeOf(Operation *op) {
   if (isa<tile::ReduceOp>(op))
     return {std::min(operand(0).low, operand(1).low),
             std::max(operand(0).high, operand(1).high)};
+  if (op->getResult(0).getType().isInteger(32))
+    return {-2147483648., 2147483647.};
   return {-INFINITY, INFINITY};
 }
 

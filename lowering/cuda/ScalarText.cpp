@@ -136,9 +136,18 @@ static Text comparison(arith::CmpFPredicate predicate, const Text &x,
   return {"false"};
 }
 
-static Text comparison(arith::CmpIPredicate predicate, const Text &x,
-                       const Text &y) {
+/// A whole number as one without a sign.
+static Text asUnsigned(const Text &x, Type type, bool narrow) {
+  return {(type.isInteger(32) || narrow ? "u32(" : "u64(") + x.code + ")"};
+}
+
+static Text comparison(arith::CmpIPredicate predicate, Text x, Text y,
+                       Type type, bool narrow) {
   using P = arith::CmpIPredicate;
+  if (predicate >= P::ult && !type.isInteger(1)) {
+    x = asUnsigned(x, type, narrow);
+    y = asUnsigned(y, type, narrow);
+  }
   StringRef op;
   switch (predicate) {
   case P::eq:
@@ -239,7 +248,22 @@ std::optional<Text> attn::scalarText(Operation &op, ArrayRef<Text> of,
         return comparison(cmp.getPredicate(), of[0], of[1]);
       })
       .Case([&](arith::CmpIOp cmp) -> Result {
-        return comparison(cmp.getPredicate(), of[0], of[1]);
+        return comparison(cmp.getPredicate(), of[0], of[1],
+                          cmp.getLhs().getType(), narrow);
+      })
+      .Case([&](arith::ShRUIOp shift) -> Result {
+        StringRef type = cTypeOf(shift.getType(), narrow);
+        return Text{(type + "(" +
+                     asUnsigned(of[0], shift.getType(), narrow).code + " >> " +
+                     of[1].in(Text::Sum) + ")")
+                        .str()};
+      })
+      .Case([&](arith::BitcastOp cast) -> Result {
+        if (cast.getIn().getType().isF32() && cast.getType().isInteger(32))
+          return Text{"int(bitsOf(" + of[0].code + "))"};
+        if (cast.getIn().getType().isInteger(32) && cast.getType().isF32())
+          return Text{"floatOf(u32(" + of[0].code + "))"};
+        return std::nullopt;
       })
       .Case([&](arith::SelectOp) -> Result {
         return Text{of[0].in(Text::Or) + " ? " + of[1].in(Text::Or) + " : " +

@@ -224,6 +224,7 @@ struct Tf32 {
 ATTN_FN float toFloat(Tf32 x) { return attn_host::fromBits(x.bits); }
 ATTN_FN Tf32 roundTf32(float x) { return {attn_host::toTf32(x)}; }
 ATTN_FN u32 bitsOf(float x) { return attn_host::bitsOf(x); }
+ATTN_FN float floatOf(u32 bits) { return attn_host::fromBits(bits); }
 
 /// What was not rounded before loses its last bits, as it does on the device.
 ATTN_FN void mma(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1, Tf32) {

@@ -134,6 +134,7 @@ ATTN_FN Tf32 roundTf32(float x) {
   return r;
 }
 ATTN_FN u32 bitsOf(float x) { return __float_as_uint(x); }
+ATTN_FN float floatOf(u32 bits) { return __uint_as_float(bits); }
 
 // 2^x, to 2 ulp; what is below 2^-126 is 0.
 ATTN_FN float pow2(float x) {

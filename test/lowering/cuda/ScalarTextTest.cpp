@@ -76,6 +76,23 @@ TEST_F(ScalarText, Comparisons) {
   EXPECT_EQ(text<arith::CmpFOp>({x, x}, P::UNO, v, v), "x != x || x != x");
 }
 
+// The bits of floats, as a running power of two takes them.
+TEST_F(ScalarText, Bits) {
+  Value v = real(1), n = arith::ConstantOp::create(b, b.getUnknownLoc(),
+                                                   b.getI32IntegerAttr(23));
+  EXPECT_EQ(text<arith::BitcastOp>({sum}, b.getI32Type(), v),
+            "int(bitsOf(a + b))");
+  EXPECT_EQ(text<arith::BitcastOp>({x}, b.getF32Type(), n), "floatOf(u32(x))");
+  EXPECT_EQ(text<arith::ShRUIOp>({sum, Text{"23"}}, n, n),
+            "int(u32(a + b) >> 23)");
+  using P = arith::CmpIPredicate;
+  EXPECT_EQ(text<arith::CmpIOp>({sum, x}, P::uge, n, n),
+            "u32(a + b) >= u32(x)"); // -1 is the largest
+  EXPECT_EQ(text<arith::CmpIOp>({sum, x}, P::ult, index(1), index(2)),
+            "u64(a + b) < u64(x)");
+  EXPECT_EQ(text<arith::CmpIOp>({sum, x}, P::sge, n, n), "a + b >= x");
+}
+
 TEST_F(ScalarText, Constants) {
   EXPECT_EQ(constant(0), "0.f");
   EXPECT_EQ(constant(-2), "-2.f");

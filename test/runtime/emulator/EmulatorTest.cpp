@@ -123,6 +123,14 @@ TEST(EmulatorTest, RowMaps) {
   check(feature, shapeOf(100, 100, 48, 64, Type::bf16));
 }
 
+// Powers whose base is divided by a running power of two.
+TEST(EmulatorTest, HighDegrees) {
+  const char *power = "attention p(q, k, v) { kappa = (0.2 + dot(q, k))^8\n "
+                      "mask = causal }";
+  check(power, shapeOf(70, 70, 64, 64, Type::f32));
+  check(power, shapeOf(70, 70, 64, 64, Type::bf16));
+}
+
 TEST(EmulatorTest, KeyLengths) {
   CallShape shape = shapeOf(40, 150, 64, 64, Type::f32);
   shape.keyLengths = {150, 37};
