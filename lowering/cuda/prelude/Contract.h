@@ -100,19 +100,27 @@ ATTN_FN Pairs<N> contractTf32(const Q &q, Rows<K, R, T> k, Pairs<N> acc) {
   return acc;
 }
 
+template <class T> ATTN_FN bool isFinite(T x) {
+  return toFloat(x) - toFloat(x) == 0;
+}
+
 /// acc + p v on the matrix unit, p rounded to the 10 bits of tf32, which keeps
 /// its exponent. The unit's keys t and t + 4 are keys 2 t and 2 t + 1.
+/// `onlyFinite`: values that are not count as 0.
 template <int N, int M, int K, int E, class T>
-ATTN_FN Pairs<M> contractTf32(const Pairs<N> &p, Rows<K, E, T> v,
-                              Pairs<M> acc) {
+ATTN_FN Pairs<M> contractTf32(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc,
+                              bool onlyFinite = false) {
   int g = laneOf() / 4;
   ATTN_UNROLL for (int n = 0; n < N; ++n) {
     u32 a[4] = {tf32Bits(p.x[n][0]), tf32Bits(p.x[n][2]), tf32Bits(p.x[n][1]),
                 tf32Bits(p.x[n][3])};
     const T *row = v.row(column(n, 0)) + g;
+    auto bits = [=](T x) {
+      return onlyFinite && !isFinite(x) ? u32(0) : tf32Bits(x);
+    };
     ATTN_UNROLL for (int m = 0; m < M; ++m)
-        mma(acc.x[m], a, tf32Bits(row[8 * m]),
-            tf32Bits(row[8 * m + Rows<K, E, T>::kStride]), Tf32());
+        mma(acc.x[m], a, bits(row[8 * m]),
+            bits(row[8 * m + Rows<K, E, T>::kStride]), Tf32());
   }
   return acc;
 }
@@ -148,9 +156,6 @@ ATTN_FN Pairs<M> contract(const Pairs<N> &p, Rows<K, E, float> v,
   return acc;
 }
 
-template <class T> ATTN_FN bool isFinite(T x) {
-  return toFloat(x) - toFloat(x) == 0;
-}
 /// Whether some value is no finite number; the same answer for all threads.
 template <int K, int E, class T, class L>
 ATTN_FN bool anyOdd(Rows<K, E, T, L> v) {
@@ -201,19 +206,24 @@ ATTN_FN Pairs<M> addKept(const Pairs<N> &p, Rows<K, E, T, L> v, Pairs<M> acc,
 /// acc + p v. S2: where `edge`, a pair that is not kept adds nothing, whatever
 /// v holds: 0 * NaN is NaN.
 template <int N, int M, int K, int E, class T, class Keep>
+ATTN_FN Pairs<M> contractTf32(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc,
+                              bool edge, const Keep &keep) {
+  if (edge && anyOdd(v)) { // rows that do not see it keep every bit (S9)
+    acc = addKept(p, v, acc, keep, true);
+    return contractTf32(p, v, acc, true);
+  }
+  return contractTf32(p, v, acc);
+}
+
+/// The same on the multiply-adders, whose order addKept keeps.
+template <int N, int M, int K, int E, class T, class Keep>
 ATTN_FN Pairs<M> contract(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc,
                           bool edge, const Keep &keep) {
+  if constexpr (!kSame<T, float>)
+    return contractTf32(p, v, acc, edge, keep);
   if (edge && anyOdd(v))
     return addKept(p, v, acc, keep, false);
   return contract(p, v, acc);
-}
-
-template <int N, int M, int K, int E, class T, class Keep>
-ATTN_FN Pairs<M> contractTf32(const Pairs<N> &p, Rows<K, E, T> v, Pairs<M> acc,
-                              bool edge, const Keep &keep) {
-  if (edge && anyOdd(v))
-    return addKept(p, v, acc, keep, false);
-  return contractTf32(p, v, acc);
 }
 
 /// acc + p v on the matrix unit, p rounded to v's type.

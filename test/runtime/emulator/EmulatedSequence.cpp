@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <random>
 
@@ -88,6 +89,11 @@ double Sequences::error() {
   for (Rows *rows : {&q, &k, &v})
     for (size_t n = 0; n < rows->bytes.size(); n += sizeOf(type))
       storeReal(type, rows->bytes.data() + n, normal(random));
+  for (Rows *rows : {&k, &v})
+    for (int64_t b = 0; b < B && oddFrom >= 0; ++b)
+      for (int64_t h = 0; h < Hk; ++h)
+        for (int64_t n = oddFrom; n < most; ++n)
+          std::memset(rows->at(b, h, n), 0xff, rows->rowBytes());
   std::vector<float> masses(B * Hq * most);
   std::vector<float> decays(Hq);
   for (int64_t h = 0; h < Hq; ++h)

@@ -36,6 +36,8 @@ struct Sequences {
   float decay = 0.7f; ///< of the first head, parameter g; others a little more
   int64_t extent = 0; ///< rows of every call; 0: as many as it has tokens
   bool inPlace = true;
+  /// Keys and values from this token on are NaN; negative: none are.
+  int64_t oddFrom = -1;
   /// Changes what is run; the errors that follow are the test's to expect.
   std::function<void(std::string &)> mutate;
 

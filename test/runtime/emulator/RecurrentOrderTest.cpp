@@ -121,6 +121,26 @@ TEST(RecurrentOrderTest, SameBitsInLongerArrays) {
   }
 }
 
+// Changing a later token changes no bit of an earlier row (S9).
+TEST(RecurrentOrderTest, LaterTokensAreNotSeen) {
+  for (const char *body : {elu1, retnet})
+    for (Type type : {Type::f32, Type::bf16}) {
+      Sequences s{body == retnet ? "; g[head] > 0" : "", body};
+      s.type = type;
+      s.turns = both({40, 30});
+      s.error();
+      Sequences odd = s;
+      odd.oddFrom = 25;
+      odd.error();
+      size_t row = s.Dv * sizeOf(type), heads = s.B * s.Hq;
+      for (size_t h = 0; h < heads; ++h)
+        EXPECT_TRUE(std::equal(s.o.begin() + h * 70 * row,
+                               s.o.begin() + (h * 70 + 25) * row,
+                               odd.o.begin() + h * 70 * row))
+            << nameOf(type);
+    }
+}
+
 // What the CPU sums is what the GPU sums, and goes on from.
 TEST(RecurrentOrderTest, TheStateOfTheCpu) {
   const int64_t n = 21, D = 16, Dv = 8;
