@@ -99,6 +99,13 @@ CudaDevice Driver::open(int ordinal) const {
   check(deviceGet(&device.handle, ordinal), "the GPU cannot be opened");
   check(retainContext(&device.context, device.handle),
         "the GPU cannot be opened");
+  constexpr int majorAttribute = 75, minorAttribute = 76;
+  int major = 0, minor = 0;
+  check(deviceAttribute(&major, majorAttribute, device.handle),
+        "no compute capability");
+  check(deviceAttribute(&minor, minorAttribute, device.handle),
+        "no compute capability");
+  device.capability = 10 * major + minor;
   constexpr int memoryPoolsSupported = 115, releaseThreshold = 4;
   int hasPools = 0;
   if (deviceAttribute(&hasPools, memoryPoolsSupported, device.handle) ||
@@ -116,27 +123,21 @@ CudaDevice Driver::open(int ordinal) const {
 }
 
 std::string CudaDevice::architecture() const {
-  const Driver &driver = Driver::get();
-  constexpr int majorAttribute = 75, minorAttribute = 76;
-  int major = 0, minor = 0;
-  driver.check(driver.deviceAttribute(&major, majorAttribute, handle),
-               "no compute capability");
-  driver.check(driver.deviceAttribute(&minor, minorAttribute, handle),
-               "no compute capability");
-  int capability = 10 * major + minor;
   // Machine code runs on later devices of the same major version.
   std::string best;
   int bestOf = 0;
   for (const CudaLevel &level : cudaLevels()) {
     int known = std::atoi(level.name.data() + 3);
-    if (known / 10 == major && known <= capability && known >= bestOf) {
+    if (known / 10 == capability / 10 && known <= capability &&
+        known >= bestOf) {
       best = level.name.str();
       bestOf = known;
     }
   }
   if (best.empty())
     throw Error("CUDA: this GPU has compute capability " +
-                std::to_string(major) + "." + std::to_string(minor) +
+                std::to_string(capability / 10) + "." +
+                std::to_string(capability % 10) +
                 ", which no architecture of the table runs on");
   return best;
 }

@@ -30,6 +30,7 @@ struct MemoryPoolProperties;
 struct CudaDevice {
   int ordinal = 0;
   int handle = 0;
+  int capability = 0; ///< 80 for 8.0
   void *context = nullptr;
   /// Memory that streams allocate and free in their order; null where the
   /// device has none.

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// As much of libcuda as the runtime and tools/gpu-check ask for. Memory of a
+// As much of libcuda as the runtime and tools/gpu-check ask for; in one file,
+// since all of it shares what one lock guards. Memory of a
 // device is memory of the host that nobody may touch but the driver and the
 // kernels of that device: whoever else does, ends the process. Work is done
 // when somebody waits for it, never earlier. Kernels are those of the fake
@@ -490,6 +491,8 @@ EXPORT int cuMemcpyHtoD_v2(Address to, const void *from, size_t bytes) {
   return code ? code : cuStreamSynchronize(nullptr);
 }
 EXPORT int cuMemcpyDtoH_v2(void *to, Address from, size_t bytes) {
+  if (int code = cuCtxSynchronize()) // the default stream waits for others
+    return code;
   int code = cuMemcpyDtoHAsync_v2(to, from, bytes, nullptr);
   return code ? code : cuStreamSynchronize(nullptr);
 }
