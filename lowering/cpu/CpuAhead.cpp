@@ -102,7 +102,9 @@ CpuEmitter::keysAhead(tile::ContractOp op) {
   llvm::SmallVector<Ahead> all;
   for (auto load : op->getBlock()->getOps<tile::LoadOp>()) {
     TileType type = load.getResult().getType();
-    if (type.rank() != 2 || type.getAxes()[0] != 'k' ||
+    // In a row-major grid every contraction asks for its own.
+    bool isOther = panels == 0 && load.getResult() != op.getB();
+    if (isOther || type.rank() != 2 || type.getAxes()[0] != 'k' ||
         !isKnownAt(op, load.getIndices()))
       continue;
     Values indices;
@@ -168,6 +170,13 @@ llvm::SmallVector<CpuEmitter::Ahead> CpuEmitter::resultsOf(tile::LoadOp op) {
                    512 / bits, /*write=*/true});
   }
   return all;
+}
+
+void CpuEmitter::askForLine(const Ahead &ahead, Value row, Value d) {
+  Value at = add(add(ahead.start, mul(row, ahead.stride)), d);
+  make<memref::PrefetchOp>(ahead.flat, ValueRange{add(at, level.lanes - 1)},
+                           ahead.write,
+                           /*localityHint=*/2u, /*isDataCache=*/true);
 }
 
 void CpuEmitter::askForRows(const Ahead &ahead, Value first, int64_t count) {

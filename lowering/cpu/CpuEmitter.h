@@ -169,6 +169,8 @@ private:
   AheadPlan queriesAhead; ///< of a tile of few queries: the next one's rows
   /// Asks the second-level cache for `count` rows from row `first` on.
   void askForRows(const Ahead &ahead, mlir::Value first, int64_t count);
+  /// The line of a row that a vector from element `d` on is the first in.
+  void askForLine(const Ahead &ahead, mlir::Value row, mlir::Value d);
 
   /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel;
   /// initial is null where it is 0. In blocks of at most `rowBlock` rows, with

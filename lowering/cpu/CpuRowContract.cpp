@@ -101,22 +101,30 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   llvm::SmallVector<Ahead> ahead = keysAhead(op);
   Value rows = rowsOf(type, {}, a.queryRows);
   Value share = make<arith::DivUIOp>(add(rows, lanes - 1), rows);
-  // A row of queries and the rows of keys that begin at `starts`.
-  auto rowOfDots = [&](Value x, Value y0, Value memory, const Values &starts) {
+  // A row of queries and the rows of keys that begin at `starts`. One that is
+  // alone asks for the next tile's rows line by line, between its products.
+  auto rowOfDots = [&](Value x, Value y0, Value memory, const Values &starts,
+                       bool isAlone = false) {
     // Every query asks for its share of the next tile: more at once would have
     // to wait for each other.
-    Value from = mul(x, share);
-    loop(from, min(add(from, share), index(lanes)), 1, [&](Value l) {
-      for (const Ahead &next : ahead)
-        askForRows(next, add(y0, l), 1);
-    });
+    if (!isAlone) {
+      Value from = mul(x, share);
+      loop(from, min(add(from, share), index(lanes)), 1, [&](Value l) {
+        for (const Ahead &next : ahead)
+          askForRows(next, add(y0, l), 1);
+      });
+    }
     Value row = mul(x, aStride);
     auto step = [&](Value d, int64_t count, ValueRange sums) {
       Value left = loadPart(a.memory, add(row, d), count);
       Values next;
-      for (int64_t l = 0; l < lanes; ++l)
+      for (int64_t l = 0; l < lanes; ++l) {
         next.push_back(
             fma(loadPart(memory, add(starts[l], d), count), left, sums[l]));
+        if (isAlone)
+          for (const Ahead &rows : ahead)
+            askForLine(rows, add(y0, l), d);
+      }
       return next;
     };
     Values sums(lanes, dense(0));
@@ -136,27 +144,25 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
     Values starts; // rows past the end repeat the last one
     for (int64_t l = 0; l < lanes; ++l)
       starts.push_back(mul(min(add(y0, l), last), k.stride));
-    auto asStored = [&] {
-      loop(index(0), rows, 1,
-           [&](Value x) { rowOfDots(x, y0, k.memory, starts); });
-    };
-    if (elementOf(k.memory).isF32())
-      return asStored();
     // Several queries read rows that were widened once.
-    ifThenElse(make<arith::CmpIOp>(arith::CmpIPredicate::eq, rows, index(1)),
-               asStored, [&] {
-                 Value wide = allocate(block);
-                 Values wideStarts;
-                 for (int64_t l = 0; l < lanes; ++l) {
-                   wideStarts.push_back(index(l * paddedRow(block)));
-                   for (int64_t d = 0; d < depth; d += lanes)
-                     storeVector(
-                         loadPart(k.memory, add(starts[l], d), depth - d), wide,
-                         add(wideStarts[l], d));
-                 }
-                 loop(index(0), rows, 1,
-                      [&](Value x) { rowOfDots(x, y0, wide, wideStarts); });
-               });
+    ifThenElse(
+        make<arith::CmpIOp>(arith::CmpIPredicate::eq, rows, index(1)),
+        [&] { rowOfDots(index(0), y0, k.memory, starts, true); },
+        [&] {
+          if (elementOf(k.memory).isF32())
+            return loop(index(0), rows, 1,
+                        [&](Value x) { rowOfDots(x, y0, k.memory, starts); });
+          Value wide = allocate(block);
+          Values wideStarts;
+          for (int64_t l = 0; l < lanes; ++l) {
+            wideStarts.push_back(index(l * paddedRow(block)));
+            for (int64_t d = 0; d < depth; d += lanes)
+              storeVector(loadPart(k.memory, add(starts[l], d), depth - d),
+                          wide, add(wideStarts[l], d));
+          }
+          loop(index(0), rows, 1,
+               [&](Value x) { rowOfDots(x, y0, wide, wideStarts); });
+        });
   });
   forms[op.getResult()] = made;
 }
@@ -177,6 +183,7 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
   const TileForm made = {TileForm::Buffer, target, {}, {}, {}, a.queryRows};
   int64_t lanes = level.lanes, width = result.getShape()[1];
   Value stride = strideOf(type, a);
+  llvm::SmallVector<Ahead> ahead = keysAhead(op);
   using Weigh = function_ref<Value(Value sum, Value row, Value x, Value k)>;
   // Rows [x0, x0 + rows) and `vectors` vectors from e0 on, of which the last
   // may be `tail` elements.
@@ -187,9 +194,12 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
         [&](Value k, ValueRange carried) {
           Value row = add(mul(k, view.stride), e0);
           Values values, next;
-          for (int64_t v = 0; v < vectors; ++v)
+          for (int64_t v = 0; v < vectors; ++v) {
             values.push_back(loadPart(view.memory, add(row, v * lanes),
                                       v + 1 < vectors ? lanes : tail));
+            for (const Ahead &rows : ahead)
+              askForLine(rows, k, add(e0, v * lanes));
+          }
           for (int64_t u = 0; u < rows; ++u) {
             Value x = add(x0, u);
             for (int64_t v = 0; v < vectors; ++v)
