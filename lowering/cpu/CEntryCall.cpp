@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/attn/Attn.h"
-#include "lowering/Target.h"
 #include "lowering/cpu/CEntryBuilder.h"
+#include "lowering/cpu/TargetLevel.h"
 
 using namespace attn;
 using namespace mlir;
@@ -133,9 +132,7 @@ void CEntryBuilder::writeCall(Value arguments, Value prepared) {
 /// Whoever uses AMX must ask Linux for its registers, once a process: again and
 /// again is cheap (Documentation/arch/x86/xstate.rst).
 void CEntryBuilder::askForTileRegisters() {
-  auto target = module->getAttrOfType<TargetAttr>(kTargetAttrName);
-  std::optional<CpuLevel> level =
-      target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
+  std::optional<CpuLevel> level = targetLevel(module);
   if (!level || !level->hasMatrixUnit)
     return;
   constexpr int64_t archPrctl = 158, requestPermission = 0x1023, tileData = 18;

@@ -41,6 +41,23 @@ static bool isKnownAt(Operation *op, ValueRange values) {
   });
 }
 
+/// The rows of a tile in memory.
+CpuEmitter::Ahead CpuEmitter::rowsAt(Value memory, ValueRange at,
+                                     TileType type) {
+  Values indices;
+  for (Value i : at)
+    indices.push_back(scalars.lookupOrDefault(i));
+  auto [flat, stride] = flatten(scalars.lookupOrDefault(memory), indices, 0);
+  int64_t bits = cast<MemRefType>(flat.getType()).getElementTypeBitWidth();
+  return {flat,
+          index(0),
+          stride,
+          type.getShape()[0],
+          type.getShape()[1],
+          512 / bits,
+          /*write=*/false};
+}
+
 /// The rows after those that `op` is computed from, and after those that are
 /// stored beside it; each by the first contraction with features that could.
 CpuEmitter::AheadPlan CpuEmitter::planAhead(tile::ContractOp op) {
@@ -57,15 +74,10 @@ CpuEmitter::AheadPlan CpuEmitter::planAhead(tile::ContractOp op) {
     if (!hasLanes(type) || type.rank() != 2 || other(type) != 'e' ||
         typeOf(op.getResult()) != type || !isKnownAt(op, store.getIndices()))
       continue;
-    Values indices;
-    for (Value i : store.getIndices())
-      indices.push_back(scalars.lookupOrDefault(i));
-    auto [flat, stride] =
-        flatten(scalars.lookupOrDefault(store.getMemory()), indices, 0);
-    int64_t bits = cast<MemRefType>(flat.getType()).getElementTypeBitWidth();
-    plan.rows.push_back({flat, mul(stride, index(type.size('q'))), stride,
-                         type.size('q'), type.size('e'), 512 / bits,
-                         /*write=*/true});
+    plan.rows.push_back(rowsAt(store.getMemory(), store.getIndices(), type));
+    Ahead &next = plan.rows.back();
+    next.start = mul(next.stride, index(type.size('q')));
+    next.write = true;
   }
   return plan;
 }
@@ -107,15 +119,8 @@ CpuEmitter::keysAhead(tile::ContractOp op) {
     if (isOther || type.rank() != 2 || type.getAxes()[0] != 'k' ||
         !isKnownAt(op, load.getIndices()))
       continue;
-    Values indices;
-    for (Value i : load.getIndices())
-      indices.push_back(scalars.lookupOrDefault(i));
-    auto [flat, stride] =
-        flatten(scalars.lookupOrDefault(load.getMemory()), indices, 0);
-    int64_t bits = cast<MemRefType>(flat.getType()).getElementTypeBitWidth();
-    int64_t extent = type.getShape()[0];
-    all.push_back({flat, mul(stride, index(extent)), stride, extent,
-                   type.getShape()[1], 512 / bits, /*write=*/false});
+    all.push_back(rowsAt(load.getMemory(), load.getIndices(), type));
+    all.back().start = mul(all.back().stride, index(type.getShape()[0]));
   }
   // A state that lies in memory: that of the next item follows it.
   if (auto load = op.getB().getDefiningOp<tile::LoadOp>();
@@ -160,14 +165,8 @@ llvm::SmallVector<CpuEmitter::Ahead> CpuEmitter::resultsOf(tile::LoadOp op) {
     if (!hasLanes(type) || type.getAxes() != "qe" ||
         !isKnownAt(op, store.getIndices()))
       continue;
-    Values indices;
-    for (Value i : store.getIndices())
-      indices.push_back(scalars.lookupOrDefault(i));
-    auto [flat, stride] =
-        flatten(scalars.lookupOrDefault(store.getMemory()), indices, 0);
-    int64_t bits = cast<MemRefType>(flat.getType()).getElementTypeBitWidth();
-    all.push_back({flat, index(0), stride, type.size('q'), type.size('e'),
-                   512 / bits, /*write=*/true});
+    all.push_back(rowsAt(store.getMemory(), store.getIndices(), type));
+    all.back().write = true;
   }
   return all;
 }

@@ -14,8 +14,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/Passes.h"
-#include "lowering/Target.h"
 #include "lowering/cpu/CInterface.h"
+#include "lowering/cpu/TargetLevel.h"
 
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Parser/Parser.h"
@@ -220,9 +220,7 @@ struct CpuDispatch : attn::impl::CpuDispatchPassBase<CpuDispatch> {
     }
     SmallVector<CpuLevel> levels;
     for (ModuleOp kernel : kernels) {
-      auto target = kernel->getAttrOfType<TargetAttr>(kTargetAttrName);
-      std::optional<CpuLevel> level =
-          target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
+      std::optional<CpuLevel> level = targetLevel(kernel);
       if (!level || level->cpuid.leaf1Ecx == 0) {
         kernel.emitError("is of no level that CPUID tells; set ")
             << kTargetAttrName;

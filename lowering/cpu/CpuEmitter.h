@@ -157,6 +157,7 @@ private:
   /// The plan's share of a step of the sum of a block of rows.
   void askAtStep(const AheadPlan &plan, mlir::Value block, mlir::Value c,
                  int64_t blocks, int64_t extentC, int64_t unroll);
+  Ahead rowsAt(mlir::Value memory, mlir::ValueRange at, tile::TileType type);
   AheadPlan planAhead(tile::ContractOp op);
   void askAhead(const AheadPlan &plan, mlir::Value share, int64_t shares);
   /// Rows of keys and values of the next tile, for a contraction that passes by

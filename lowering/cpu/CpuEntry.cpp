@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/Passes.h"
-#include "lowering/Target.h"
+#include "lowering/cpu/TargetLevel.h"
 
 namespace attn {
 #define GEN_PASS_DEF_CPUENTRYPASS
@@ -86,14 +86,9 @@ private:
 
 struct CpuEntry : attn::impl::CpuEntryPassBase<CpuEntry> {
   void runOnOperation() override {
-    auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
-    std::optional<CpuLevel> level =
-        target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
-    if (!level) {
-      getOperation().emitError("the module names no known target; set ")
-          << kTargetAttrName;
+    FailureOr<CpuLevel> level = requireTargetLevel(getOperation());
+    if (failed(level))
       return signalPassFailure();
-    }
     control = level->control;
     SmallVector<LLVM::LLVMFuncOp> functions(
         getOperation().getOps<LLVM::LLVMFuncOp>());

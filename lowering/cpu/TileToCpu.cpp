@@ -14,6 +14,7 @@
 #include "dialect/tile/RowMajor.h"
 #include "lowering/cpu/CpuEmitter.h"
 #include "lowering/cpu/CpuIntegers.h"
+#include "lowering/cpu/TargetLevel.h"
 #include "lowering/loops/ScaleProducts.h"
 
 namespace attn {
@@ -69,14 +70,9 @@ CpuLevel fitLevel(const CpuLevel &level, int64_t tileQ) {
 
 struct TileToCpu : attn::impl::TileToCpuPassBase<TileToCpu> {
   void runOnOperation() override {
-    auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
-    std::optional<CpuLevel> level =
-        target ? parseCpuLevel(target.getLevel().getValue()) : std::nullopt;
-    if (!level) {
-      getOperation().emitError("the module names no known target; set ")
-          << kTargetAttrName;
+    FailureOr<CpuLevel> level = requireTargetLevel(getOperation());
+    if (failed(level))
       return signalPassFailure();
-    }
     SmallVector<func::FuncOp> stages;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.getOps<scf::ForallOp>().empty())

@@ -114,8 +114,7 @@ TEST(DLPackTest, WhereTensorsLie) {
   EXPECT_EQ(fromDLPack(tensor.managed).device, Device::cuda(3));
   tensor.managed.dl_tensor.device = {kDLCUDAHost, 3};
   EXPECT_EQ(fromDLPack(tensor.managed).device, Device::host());
-  DLManagedTensor *lent =
-      toDLPack(Tensor(x, {4}).on(Device::cuda(2)), nullptr);
+  DLManagedTensor *lent = toDLPack(Tensor(x, {4}).on(Device::cuda(2)), nullptr);
   EXPECT_EQ(lent->dl_tensor.device.device_type, kDLCUDA);
   EXPECT_EQ(lent->dl_tensor.device.device_id, 2);
   lent->deleter(lent);

@@ -29,9 +29,9 @@ struct TableRow {
   std::string spec; ///< the text of a kernel
   ProblemShape shape;
   Type type = Type::f32;
-  /// Against what: multiply-adds, tiles of the matrix unit (one thread), reading
-  /// keys and values once, the time of the row that is `of` rows before, or the
-  /// gain of the multiply-add loop from as many threads.
+  /// Against what: multiply-adds, tiles of the matrix unit (one thread),
+  /// reading keys and values once, the time of the row that is `of` rows
+  /// before, or the gain of the multiply-add loop from as many threads.
   enum Kind { Peak, Tiles, Bandwidth, Ratio, Gain, Time } kind = Peak;
   /// The least share that is hoped for (of a ratio, the largest); 0: none.
   double bound = 0;
