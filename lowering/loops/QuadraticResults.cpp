@@ -31,9 +31,11 @@ Value QuadraticEmitter::shares(const Weights &w, Value shift, Value denominator,
   Value p = pairWeights(w, shift);
   if (!p)
     return p;
-  return b.map(perPair, {p, denominator, empty}, [&](ValueRange x) {
+  Value share = b.map(perPair, {p, denominator, empty}, [&](ValueRange x) {
     return b.select(x[2], b.real(0), b.div(x[0], x[1]));
   });
+  // S2, once more: 0 over a denominator that is no number is none either.
+  return b.make<tile::MaskOp>(perPair, share, w.edge, w.keep, b.real(0));
 }
 
 /// kappa of a tile itself, which needs no common unit: what f32 does not hold

@@ -60,7 +60,7 @@ RowResults attn::reference::readOut(const std::vector<VisibleKey> &keys,
   row.lse = std::log(mass) + gauge;
   for (double weight : row.weights) {
     double p = weight / mass;
-    if (p > 0)
+    if (!(p <= 0)) // NaN shows
       row.entropy -= p * std::log(p);
   }
   if (!denominator.divide)

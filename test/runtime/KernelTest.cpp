@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <string>
 #include <thread>
 
 using namespace attn;
@@ -36,6 +37,32 @@ protected:
     return Compiler(options).compile(text);
   }
 };
+
+TEST_P(KernelTest, HiddenPairsWeighNothingBesideOddOnes) {
+  // Row 2 sees key 2, which is NaN, and not key 3 (S2).
+  Kernel kernel = compile("attention w(q, k, v) { kappa = exp(dot(q, k)); "
+                          "mask = causal; return weights, entropy }");
+  float q[] = {1, 1, 1, 1}, k[] = {0, 0, NAN, 0}, v[] = {1, 1, 1, 1};
+  double weights[16], entropy[4];
+  float narrowWeights[16], narrowEntropy[4];
+  bool wide = GetParam() == std::string("reference");
+  auto view = [&](double *x, float *y, std::vector<int64_t> shape) {
+    return wide ? Tensor(x, Type::f64, shape) : Tensor(y, shape);
+  };
+  kernel({{"q", {q, {4, 1}}}, {"k", {k, {4, 1}}}, {"v", {v, {4, 1}}}},
+         {{"weights", view(weights, narrowWeights, {4, 4})},
+          {"entropy", view(entropy, narrowEntropy, {4})}});
+  if (!wide) {
+    std::copy(narrowWeights, narrowWeights + 16, weights);
+    std::copy(narrowEntropy, narrowEntropy + 4, entropy);
+  }
+  EXPECT_NEAR(weights[4], 0.5, 1e-6);
+  EXPECT_NEAR(entropy[1], std::log(2.0), 1e-6);
+  for (int j = 0; j < 3; ++j)
+    EXPECT_TRUE(std::isnan(weights[8 + j])) << j;
+  EXPECT_EQ(weights[11], 0);
+  EXPECT_TRUE(std::isnan(entropy[2]));
+}
 
 TEST_P(KernelTest, ComputesAWeightedMean) {
   Kernel kernel = compile(
