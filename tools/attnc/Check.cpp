@@ -50,9 +50,10 @@ void attn::addCheck(CLI::App &app, Action &action) {
                "--schedule=recurrent the tokens\nof a case come in several "
                "calls: a prompt, two steps, the rest.\n\n"
                "Example:\n  attnc check examples/yat.attn");
-  verb->callback([given, &action] {
-    action = [given] {
+  verb->callback([given, verb, &action] {
+    action = [given, verb] {
       checkTarget(given->options.target);
+      checkTargetOptions(*verb, given->options.target);
       if (given->options.target == "reference")
         throw UsageError("--target reference: it is what targets are compared "
                          "with");

@@ -209,6 +209,10 @@ void attn::addCompile(CLI::App &app, Action &action) {
       "--header yat.h\n"
       "  attnc compile examples/yat.attn --emit=obj "
       "--march=x86-64-v2,x86-64-v3,x86-64-v4 -o yat.o --header yat.h");
-  verb->callback(
-      [given, &action] { action = [given] { return run(*given); }; });
+  verb->callback([given, verb, &action] {
+    action = [given, verb] {
+      checkTargetOptions(*verb, given->target);
+      return run(*given);
+    };
+  });
 }

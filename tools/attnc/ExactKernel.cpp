@@ -30,6 +30,7 @@ std::optional<Kernel> attn::exactKernel(const std::string &path,
   if (!compilation->dropFeatures())
     return std::nullopt;
   options.target = "reference";
+  options.level.clear(); // which it has none of
   options.schedule.clear();
   return Kernel(std::make_shared<Kernel::Impl>(compilation, options));
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LevelOption.h"
+#include "Verbs.h"
 #include "lowering/CudaTarget.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -109,6 +110,22 @@ CLI::Option *attn::addArchOption(CLI::App &verb, std::string &architecture,
                                  "architectures are {}",
                                  given, names);
       });
+}
+
+void attn::checkTargetOptions(const CLI::App &verb, const std::string &target) {
+  bool isGpu = target == "cuda" || target == "cuda-emulator";
+  auto refuse = [&](const char *name, const char *owner) {
+    const CLI::Option *option = verb.get_option_no_throw(name);
+    if (option && option->count())
+      throw UsageError(fmt::format("{} is for {}, not for --target={}", name,
+                                   owner, target));
+  };
+  for (const char *name : {"--march", "--fast-math"})
+    if (target != "cpu")
+      refuse(name, "the target cpu");
+  for (const char *name : {"--arch", "--tiles", "--tf32"})
+    if (!isGpu)
+      refuse(name, "GPUs");
 }
 
 void attn::addGpuTargetOptions(CLI::App &verb, Options &options,

@@ -31,6 +31,10 @@ void addFastMathOption(CLI::App &verb, bool &fast);
 /// the help, `{}` of `text` is the list of them.
 CLI::Option *addArchOption(CLI::App &verb, std::string &architecture,
                            const std::string &text);
+/// Wrong usage where the verb was given an option of another target: --march
+/// and --fast-math are the cpu's, --arch, --tiles and --tf32 the GPUs'.
+void checkTargetOptions(const CLI::App &verb, const std::string &target);
+
 /// Adds `--target`, whose help begins with `targets`, and `--arch`, which is
 /// the level of a GPU target.
 void addGpuTargetOptions(CLI::App &verb, Options &options,

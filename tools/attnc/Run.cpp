@@ -156,6 +156,10 @@ void attn::addRun(CLI::App &app, Action &action) {
       "  attnc run examples/yat.attn --in q=q.npy --in k=k.npy --in v=v.npy "
       "\\\n"
       "      --in b_raw=0.3 --in eps_raw=-2 --out o=o.npy --out mass=mass.npy");
-  verb->callback(
-      [given, &action] { action = [given] { return run(*given); }; });
+  verb->callback([given, verb, &action] {
+    action = [given, verb] {
+      checkTargetOptions(*verb, given->options.target);
+      return run(*given);
+    };
+  });
 }
