@@ -49,13 +49,10 @@ CpuEmitter::Ahead CpuEmitter::rowsAt(Value memory, ValueRange at,
     indices.push_back(scalars.lookupOrDefault(i));
   auto [flat, stride] = flatten(scalars.lookupOrDefault(memory), indices, 0);
   int64_t bits = cast<MemRefType>(flat.getType()).getElementTypeBitWidth();
-  return {flat,
-          index(0),
-          stride,
-          type.getShape()[0],
-          type.getShape()[1],
-          512 / bits,
-          /*write=*/false};
+  return {
+      flat,           index(0), stride, type.getShape()[0], type.getShape()[1],
+      512 / bits,
+      /*write=*/false};
 }
 
 /// The rows after those that `op` is computed from, and after those that are

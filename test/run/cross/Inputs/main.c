@@ -1,5 +1,6 @@
-/* Calls KERNEL on the arrays of in.raw and writes its results to out.raw. The floating-point mode
-   of this program is another than the kernel's, which must set its own and give this one back. */
+/* Calls KERNEL on the arrays of in.raw and writes its results to out.raw. The
+   floating-point mode of this program is another than the kernel's, which must
+   set its own and give this one back. */
 #include "kernel.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,8 @@
 #define PASTE(a, b) a##b
 #define NAME(a, b) PASTE(a, b)
 
-static ELEMENT q[B * HQ * NQ * D], k[B * HK * NK * D], v[B * HK * NK * D], o[B * HQ * NQ * D];
+static ELEMENT q[B * HQ * NQ * D], k[B * HK * NK * D], v[B * HK * NK * D],
+    o[B * HQ * NQ * D];
 static float mass[B * HQ * NQ];
 static const int64_t key_lengths[B] = {KEY_LENGTHS};
 
@@ -18,7 +20,9 @@ static uint64_t get_mode(void) {
   return mode;
 }
 
-static void set_mode(uint64_t mode) { __asm__ volatile("msr fpcr, %0" : : "r"(mode)); }
+static void set_mode(uint64_t mode) {
+  __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+}
 
 static void check(int status) {
   if (status) {
@@ -29,10 +33,11 @@ static void check(int status) {
 
 int main(void) {
   FILE *in = fopen("in.raw", "rb"), *out = fopen("out.raw", "wb");
-  if (!in || !out || fread(q, sizeof q, 1, in) != 1 || fread(k, sizeof k, 1, in) != 1 ||
-      fread(v, sizeof v, 1, in) != 1)
+  if (!in || !out || fread(q, sizeof q, 1, in) != 1 ||
+      fread(k, sizeof k, 1, in) != 1 || fread(v, sizeof v, 1, in) != 1)
     return 2;
-  NAME(KERNEL, _args) args = {
+  NAME(KERNEL, _args)
+  args = {
       .q = {.data = q, .shape = {B, HQ, NQ, D}},
       .k = {.data = k, .shape = {B, HK, NK, D}},
       .v = {.data = v, .shape = {B, HK, NK, D}},

@@ -18,7 +18,8 @@ int main(void) {
   fill(q[0], 1);
   fill(k[0], 2);
   fill(v[0], 3);
-  NAME(KERNEL, _args) args = {
+  NAME(KERNEL, _args)
+  args = {
       .q = {.data = q[0], .shape = {1, 1, N, D}},
       .k = {.data = k[0], .shape = {1, 1, N, D}},
       .v = {.data = v[0], .shape = {1, 1, N, D}},
