@@ -169,40 +169,32 @@ const char *retnet =
     "attention t(q, k, v; g[head] > 0) { kappa = dot(q, k) * g^(i - j); "
     "mask = causal; normalize = none; return o, mass }";
 
-/// g^(i - j) over a long sequence: neither 0 nor infinite, whatever the number
-/// of tokens.
-TEST(RecurrentState, DecayKeepsItsScale) {
-  const Shape s{1, 2, 1, 3000, 3000, 8, 8};
-  Inputs inputs(s);
+/// The error of o under g^(i - j), of a sequence cut into pieces.
+static double errorOfDecay(int64_t tokens, float g0, float g1,
+                           const std::vector<int64_t> &pieces) {
+  Inputs inputs({1, 2, 1, tokens, tokens, 8, 8});
   Data g({2}, 5);
-  g.at(0) = 0.6f, g.at(1) = 1.0f;
+  g.at(0) = g0, g.at(1) = g1;
   Call call;
   call.text = retnet;
   call.target = "reference";
   call.arguments = inputs.arguments();
   call.arguments.push_back({"g", g.view()});
   auto exact = call.results();
-  Results got = inPieces(compile(retnet), inputs, {{"g", g.view()}},
-                         {1000, 1, 999, 1000});
-  EXPECT_LE(errorOf(got["o"], exact["o"]), 1e-5);
+  Results got = inPieces(compile(retnet), inputs, {{"g", g.view()}}, pieces);
+  return errorOf(got["o"], exact["o"]);
+}
+
+/// Over a long sequence it is neither 0 nor infinite, whatever the number of
+/// tokens.
+TEST(RecurrentState, DecayKeepsItsScale) {
+  EXPECT_LE(errorOfDecay(3000, 0.6f, 1.0f, {1000, 1, 999, 1000}), 1e-5);
 }
 
 /// The last tile of a call has one token: ratios of places behind it would be
 /// infinite.
 TEST(RecurrentState, SteepDecay) {
-  const Shape s{1, 2, 1, 19, 19, 8, 8};
-  Inputs inputs(s);
-  Data g({2}, 5);
-  g.at(0) = 1e-8f, g.at(1) = 1e-3f;
-  Call call;
-  call.text = retnet;
-  call.target = "reference";
-  call.arguments = inputs.arguments();
-  call.arguments.push_back({"g", g.view()});
-  auto exact = call.results();
-  Results got =
-      inPieces(compile(retnet), inputs, {{"g", g.view()}}, {17, 1, 1});
-  EXPECT_LE(errorOf(got["o"], exact["o"]), 1e-5);
+  EXPECT_LE(errorOfDecay(19, 1e-8f, 1e-3f, {17, 1, 1}), 1e-5);
 }
 
 /// Batches of sequences with as many new tokens as each has; the rest of the
