@@ -167,20 +167,27 @@ static double together(int threads, const std::function<double(int)> &work) {
   return sum;
 }
 
+/// How often a second `work` is done, over about `seconds` and at least once.
+template <typename Work>
+static double ratePerSecond(double seconds, Work work) {
+  int64_t times = 0;
+  double begin = now(), end;
+  do {
+    work();
+    ++times;
+    end = now();
+  } while (end - begin < seconds);
+  return times / (end - begin);
+}
+
 double attn::measurePeak(int threads, double seconds, int64_t lanes) {
   Level level = widest(lanes);
   constexpr int64_t block = 10000;
   level.run(block); // wakes the wide units
   // Every thread counts the blocks it finishes before the time is over.
   return together(threads, [&](int) {
-    int64_t blocks = 0;
-    double begin = now(), end;
-    do {
-      level.run(block);
-      ++blocks;
-      end = now();
-    } while (end - begin < seconds);
-    return 2.0 * kChains * level.lanes * block * blocks / (end - begin) * 1e-9;
+    return 2e-9 * kChains * level.lanes * block *
+           ratePerSecond(seconds, [&] { level.run(block); });
   });
 }
 
@@ -221,14 +228,8 @@ double attn::measureTilePeak(double seconds) {
   alignas(64) static char operands[8192] = {};
   constexpr int64_t block = 10000;
   multiplyTiles(operands, block);
-  int64_t blocks = 0;
-  double begin = now(), end;
-  do {
-    multiplyTiles(operands, block);
-    ++blocks;
-    end = now();
-  } while (end - begin < seconds);
-  return 4 * 2.0 * 16 * 16 * 32 * block * blocks / (end - begin) * 1e-9;
+  return 4 * 2e-9 * 16 * 16 * 32 * block *
+         ratePerSecond(seconds, [&] { multiplyTiles(operands, block); });
 }
 
 #else
@@ -284,14 +285,8 @@ double attn::measureRead(const void *memory, int64_t bytes, int threads,
     return 0;
   return together(threads, [&](int me) {
     const char *from = static_cast<const char *>(memory) + me * blocks * block;
-    int64_t passes = 0;
-    double begin = now(), end;
-    do {
-      readLines(from, blocks);
-      ++passes;
-      end = now();
-    } while (end - begin < seconds);
-    return 1e-9 * passes * blocks * block / (end - begin);
+    return 1e-9 * blocks * block *
+           ratePerSecond(seconds, [&] { readLines(from, blocks); });
   });
 }
 
