@@ -168,6 +168,10 @@ llvm::SmallVector<CpuEmitter::Ahead> CpuEmitter::resultsOf(tile::LoadOp op) {
   return all;
 }
 
+bool CpuEmitter::beginsLine(const Ahead &ahead, int64_t column) {
+  return column % ahead.lineElements < level.lanes;
+}
+
 void CpuEmitter::askForLine(const Ahead &ahead, Value row, Value d) {
   Value at = add(add(ahead.start, mul(row, ahead.stride)), d);
   make<memref::PrefetchOp>(ahead.flat, ValueRange{add(at, level.lanes - 1)},

@@ -172,6 +172,9 @@ private:
   void askForRows(const Ahead &ahead, mlir::Value first, int64_t count);
   /// The line of a row that a vector from element `d` on is the first in.
   void askForLine(const Ahead &ahead, mlir::Value row, mlir::Value d);
+  /// Whether a vector from that column on is the first in a line, where rows
+  /// begin with lines; elsewhere, whether it is the one that asks for it.
+  bool beginsLine(const Ahead &ahead, int64_t column);
 
   /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel;
   /// initial is null where it is 0. In blocks of at most `rowBlock` rows, with

@@ -101,67 +101,89 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   llvm::SmallVector<Ahead> ahead = keysAhead(op);
   Value rows = rowsOf(type, {}, a.queryRows);
   Value share = make<arith::DivUIOp>(add(rows, lanes - 1), rows);
-  // A row of queries and the rows of keys that begin at `starts`. One that is
-  // alone asks for the next tile's rows line by line, between its products.
-  auto rowOfDots = [&](Value x, Value y0, Value memory, const Values &starts,
-                       bool isAlone = false) {
+  // `count` rows of queries, one or two, and the rows of keys that begin at
+  // `starts`: two read each vector of keys once. One that is alone asks for the
+  // next tile's rows line by line, between its products.
+  auto rowsOfDots = [&](Value x, int64_t count, Value y0, Value memory,
+                        const Values &starts, bool isAlone) {
     // Every query asks for its share of the next tile: more at once would have
     // to wait for each other.
     if (!isAlone) {
       Value from = mul(x, share);
-      loop(from, min(add(from, share), index(lanes)), 1, [&](Value l) {
+      Value to = add(from, mul(share, index(count)));
+      loop(from, min(to, index(lanes)), 1, [&](Value l) {
         for (const Ahead &next : ahead)
           askForRows(next, add(y0, l), 1);
       });
     }
-    Value row = mul(x, aStride);
-    auto step = [&](Value d, int64_t count, ValueRange sums) {
-      Value left = loadPart(a.memory, add(row, d), count);
-      Values next;
-      for (int64_t l = 0; l < lanes; ++l) {
-        next.push_back(
-            fma(loadPart(memory, add(starts[l], d), count), left, sums[l]));
-        if (isAlone)
-          for (const Ahead &rows : ahead)
-            askForLine(rows, add(y0, l), d);
-      }
-      return next;
-    };
-    Values sums(lanes, dense(0));
-    if (whole <= inlined * lanes)
-      for (int64_t d = 0; d < whole; d += lanes)
-        sums = step(index(d), lanes, sums);
-    else
-      sums = loop(
-          index(0), index(whole), lanes, sums,
-          [&](Value d, ValueRange carried) { return step(d, lanes, carried); },
-          level.unroll);
-    if (whole < depth)
-      sums = step(index(whole), depth - whole, sums);
-    storeVector(foldRows(sums), target, alongRow(result, made, {y0, 0, x}));
+    int64_t keys = lanes / count;
+    Values folded;
+    for (int64_t first = 0; first < lanes; first += keys) {
+      auto step = [&](Value d, int64_t width, ValueRange sums) {
+        Values left, next(lanes);
+        for (int64_t u = 0; u < count; ++u)
+          left.push_back(
+              loadPart(a.memory, add(mul(add(x, u), aStride), d), width));
+        for (int64_t l = 0; l < keys; ++l) {
+          Value right = loadPart(memory, add(starts[first + l], d), width);
+          for (int64_t u = 0; u < count; ++u)
+            next[u * keys + l] = fma(right, left[u], sums[u * keys + l]);
+          if (isAlone)
+            for (const Ahead &rows : ahead)
+              if (beginsLine(rows, getConstantIntValue(d).value_or(0)))
+                askForLine(rows, add(y0, l), d);
+        }
+        return next;
+      };
+      Values sums(lanes, dense(0));
+      if (whole <= inlined * lanes)
+        for (int64_t d = 0; d < whole; d += lanes)
+          sums = step(index(d), lanes, sums);
+      else
+        sums = loop(
+            index(0), index(whole), lanes, sums,
+            [&](Value d, ValueRange carried) {
+              return step(d, lanes, carried);
+            },
+            level.unroll);
+      if (whole < depth)
+        sums = step(index(whole), depth - whole, sums);
+      folded.push_back(foldRows(sums));
+    }
+    for (int64_t u = 0; u < count; ++u) {
+      SmallVector<int64_t> own; // each vector has `keys` sums of every row
+      for (int64_t from = 0; from < count * lanes; from += lanes)
+        for (int64_t l = 0; l < keys; ++l)
+          own.push_back(from + u * keys + l);
+      Value sums = count == 1
+                       ? folded[0]
+                       : make<vector::ShuffleOp>(folded[0], folded[1], own);
+      storeVector(sums, target, alongRow(result, made, {y0, 0, add(x, u)}));
+    }
   };
   loop(index(0), k.rows, lanes, [&](Value y0) {
     Values starts; // rows past the end repeat the last one
     for (int64_t l = 0; l < lanes; ++l)
       starts.push_back(mul(min(add(y0, l), last), k.stride));
-    // Several queries read rows that were widened once.
     ifThenElse(
         make<arith::CmpIOp>(arith::CmpIPredicate::eq, rows, index(1)),
-        [&] { rowOfDots(index(0), y0, k.memory, starts, true); },
+        [&] { rowsOfDots(index(0), 1, y0, k.memory, starts, true); },
         [&] {
-          if (elementOf(k.memory).isF32())
-            return loop(index(0), rows, 1,
-                        [&](Value x) { rowOfDots(x, y0, k.memory, starts); });
+          // Several queries read rows that were widened once, and whose
+          // addresses take no registers.
           Value wide = allocate(block);
-          Values wideStarts;
           for (int64_t l = 0; l < lanes; ++l) {
-            wideStarts.push_back(index(l * paddedRow(block)));
+            Value to = index(l * paddedRow(block));
             for (int64_t d = 0; d < depth; d += lanes)
               storeVector(loadPart(k.memory, add(starts[l], d), depth - d),
-                          wide, add(wideStarts[l], d));
+                          wide, add(to, d));
+            starts[l] = to;
           }
-          loop(index(0), rows, 1,
-               [&](Value x) { rowOfDots(x, y0, wide, wideStarts); });
+          Value pairs = mul(make<arith::DivUIOp>(rows, index(2)), index(2));
+          loop(index(0), pairs, 2,
+               [&](Value x) { rowsOfDots(x, 2, y0, wide, starts, false); });
+          loop(pairs, rows, 1,
+               [&](Value x) { rowsOfDots(x, 1, y0, wide, starts, false); });
         });
   });
   forms[op.getResult()] = made;
@@ -198,7 +220,9 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
             values.push_back(loadPart(view.memory, add(row, v * lanes),
                                       v + 1 < vectors ? lanes : tail));
             for (const Ahead &rows : ahead)
-              askForLine(rows, k, add(e0, v * lanes));
+              if (vectors * lanes % rows.lineElements != 0 ||
+                  beginsLine(rows, v * lanes))
+                askForLine(rows, k, add(e0, v * lanes));
           }
           for (int64_t u = 0; u < rows; ++u) {
             Value x = add(x0, u);

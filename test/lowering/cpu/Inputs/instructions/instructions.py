@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the instructions of the two main kernels and compares them with the record.
 
-    instructions.py pairs|loops check|renew ATTNC WORK
+    instructions.py pairs|loops|tiles check|renew ATTNC WORK
 
 pairs   Kernels compiled ahead of time for x86-64-v3 run under callgrind: instructions a visible
         pair of query and key, of one call with everything that it does. (valgrind 3.19 knows no
@@ -10,6 +10,8 @@ loops   Kernels compiled for x86-64-v4, their assembly is read: what stands in e
         A loop is what lies between a label and a jump back to it; it is an inner one if no other
         lies in it; it is hot if more than half of its instructions are multiply-adds of 16 lanes:
         the two products of a key step, rows of keys and values against vectors of queries.
+tiles   The same of bf16 rows for level amx, where a tile's product counts as one multiply-add and
+        a loop is hot from a sixth of them on: the two products, and kappa between them.
 
 The record, record.txt beside this file, holds the figures. More than 10% above one of them is a
 regression, and more than 10% below asks for a new record: a record that is not true guards
@@ -30,6 +32,10 @@ def run(*command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         sys.exit("%s\nexit status %d: %s" % (done.stdout, done.returncode, " ".join(command)))
+
+
+# Of what counts loops: the level, the type, and how many instructions a multiply-add a hot one has at most.
+LOOPS = {"loops": ("x86-64-v4", "f32", 2), "tiles": ("amx", "bf16", 6)}
 
 
 def compile_kernel(attnc, kernel, level, *options):
@@ -62,22 +68,23 @@ def inner_loops(lines):
 
 def classify(instruction):
     operation, _, operands = instruction.partition("\t")
-    is_fma = re.match(r"vfn?m(add|sub)\d+ps$", operation) and "%zmm" in operands
+    is_fma = re.match(r"vfn?m(add|sub)\d+ps$", operation) and "%zmm" in operands or operation == "tdpbf16ps"
     memory = "(" in operands and not operation.startswith(("lea", "prefetch", "nop"))
     is_store = memory and operands.endswith(")") and not operation.startswith(("cmp", "test"))
     return bool(is_fma), bool(memory and not is_store), bool(is_store)
 
 
-def count_loops(attnc, work, kernel):
+def count_loops(attnc, work, kernel, mode):
     """Of each hot loop, in the order of the code: multiply-adds, loads, stores, others."""
     path = os.path.join(work, kernel + ".s")
-    compile_kernel(attnc, kernel, "x86-64-v4", "--emit=asm", "-o", path)
+    level, kind, most = LOOPS[mode]
+    compile_kernel(attnc, kernel, level, "--type", kind, "--emit=asm", "-o", path)
     with open(path) as file:
         lines = [line.strip() for line in file]
     counts = []
     for loop in inner_loops(lines):
         kinds = [classify(instruction) for instruction in loop]
-        if 2 * sum(fma for fma, _, _ in kinds) > len(loop):
+        if most * sum(fma for fma, _, _ in kinds) > len(loop):
             counts.append([sum(column) for column in zip(*kinds)] + [sum(not any(kind) for kind in kinds)])
     return {"loop%d" % (n + 1): count for n, count in enumerate(counts)}
 
@@ -105,9 +112,9 @@ def line_of(key, figures):
 def write_record(record):
     with open(RECORD, "w") as file:
         file.write("# What instructions.py counts. Renewed by\n"
-                   "#   for m in pairs loops; do test/lowering/cpu/Inputs/instructions/instructions.py $m renew "
+                   "#   for m in pairs loops tiles; do test/lowering/cpu/Inputs/instructions/instructions.py $m renew "
                    "build/bin/attnc /tmp/counts; done\n"
-                   "# loops: multiply-adds, loads, stores, others of a hot loop; pairs: instructions a pair\n")
+                   "# loops, tiles: multiply-adds, loads, stores, others of a hot loop; pairs: instructions a pair\n")
         for key in sorted(record):
             file.write(line_of(key, record[key]) + "\n")
 
@@ -127,10 +134,10 @@ def compare(key, figures, recorded):
 
 def main(mode, action, attnc, work):
     os.makedirs(work, exist_ok=True)
-    count = {"pairs": count_pairs, "loops": count_loops}[mode]
     record = read_record() if os.path.exists(RECORD) else {}
     counted = {(mode, kernel, name): figures for kernel in KERNELS
-               for name, figures in count(attnc, work, kernel).items()}
+               for name, figures in (count_loops(attnc, work, kernel, mode) if mode in LOOPS else
+                                     count_pairs(attnc, work, kernel)).items()}
     for key, figures in counted.items():
         print(line_of(key, figures))
     if action == "renew":
@@ -143,6 +150,6 @@ def main(mode, action, attnc, work):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 5 or sys.argv[1] not in ("pairs", "loops") or sys.argv[2] not in ("check", "renew"):
+    if len(sys.argv) != 5 or sys.argv[1] not in ("pairs", *LOOPS) or sys.argv[2] not in ("check", "renew"):
         sys.exit(__doc__)
     main(*sys.argv[1:])
