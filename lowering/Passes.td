@@ -88,8 +88,9 @@ def ToTileLoopsPass : Pass<"attn-to-tile-loops", "::mlir::ModuleOp"> {
 
 def TileToCpuPass : Pass<"tile-to-cpu", "::mlir::ModuleOp"> {
   let summary = "tile operations to vector, scf, memref and amx";
-  let dependentDialects = ["::mlir::amx::AMXDialect", "::mlir::vector::VectorDialect", "::mlir::scf::SCFDialect",
-      "::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect"];
+  let dependentDialects = ["::mlir::amx::AMXDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect",
+      "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+      "::mlir::memref::MemRefDialect"];
 }
 
 def ExpandVectorMathPass : Pass<"attn-expand-vector-math", "::mlir::ModuleOp"> {
@@ -97,14 +98,16 @@ def ExpandVectorMathPass : Pass<"attn-expand-vector-math", "::mlir::ModuleOp"> {
   let description = [{
     exp, exp2, expm1, log, log2, log1p, tanh, sin, cos, powf, fpowi on f32 and vectors of f32,
     to at most 4 ulp at the function's own argument; special values right. Refuses what would
-    still call the math library.
+    still call the math library. Where the target's level has AVX-512, exp2 is made with its
+    instructions for it (vreduceps, vscalefps).
 
     Where the target's `fast_math` is set: exponentials of what is at most 0 have a polynomial
     of one degree less, with a relative error of 3e-6; a division by what has no exponential
     is a multiplication by an estimated reciprocal, refined once, within 3 ulp, and nothing is
     promised of infinities: x / 0 and x / inf are NaN.
   }];
-  let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect",
+      "::mlir::LLVM::LLVMDialect"];
 }
 
 def CpuEntryPass : Pass<"attn-cpu-entry", "::mlir::ModuleOp"> {

@@ -49,17 +49,17 @@ static constexpr llvm::StringLiteral x86 = "x86_64-unknown-linux-gnu";
 // keys and values.
 static const CpuLevel levels[] = {
     {"amx", x86, "x86-64-v4", "-prefer-256-bit,+amx-tile,+amx-bf16,+avx512bf16",
-     16, 4, 4, 4, 1, 64, true, FloatControl::MXCSR, amx, 2, 8, true},
+     16, 4, 4, 4, 1, 64, true, true, FloatControl::MXCSR, amx, 2, 8, true},
     {"x86-64-v4", x86, "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64, true,
-     FloatControl::MXCSR, v4},
-    {"x86-64-v3", x86, "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true,
+     true, FloatControl::MXCSR, v4},
+    {"x86-64-v3", x86, "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true, false,
      FloatControl::MXCSR, v3},
-    {"x86-64-v2", x86, "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false,
+    {"x86-64-v2", x86, "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false, false,
      FloatControl::MXCSR, v2},
     // Armv8.0 with Advanced SIMD, which every AArch64 Linux has. 4 * 4 + 4 of
     // 32 registers, and multiplications by a lane of what else is loaded.
     {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", 4, 4, 4, 4, 4, 64,
-     true, FloatControl::FPCR, CpuidBits()},
+     true, false, FloatControl::FPCR, CpuidBits()},
 };
 
 llvm::ArrayRef<CpuLevel> attn::cpuLevels() { return levels; }

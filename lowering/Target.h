@@ -50,8 +50,9 @@ struct CpuLevel {
   int64_t panels;         ///< panels in a tile of queries
   int64_t tileK;          ///< keys in a tile
   bool hasHalfConversion; ///< converts f16 to f32 and back (F16C, FCVT)
-  FloatControl control;   ///< what an entry sets and restores
-  CpuidBits cpuid;        ///< for code that picks its level when it runs
+  bool hasScale; ///< multiplies by 2^floor(x) (AVX-512: vscalefps, vreduceps)
+  FloatControl control; ///< what an entry sets and restores
+  CpuidBits cpuid;      ///< for code that picks its level when it runs
   /// Vectors in a panel, and panels, where products of bf16 rows go through
   /// tiles of 16 rows of 64 bytes; 0: they never do.
   int64_t matrixVectors = 0, matrixPanels = 0;

@@ -23,8 +23,7 @@
 #include "lowering/cpu/CpuEmitter.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
-
-#include <numeric>
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace attn;
@@ -259,12 +258,15 @@ Value CpuEmitter::roundedPairs(Value first, Value second) {
   Type bf16 = b.getBF16Type();
   if (!level.hasMatrixUnit)
     return interleave(narrow(first, bf16), narrow(second, bf16));
-  // One instruction rounds both.
-  SmallVector<int64_t> both(2 * level.lanes), order;
-  std::iota(both.begin(), both.end(), 0);
-  Value joined = make<vector::ShuffleOp>(first, second, both);
+  // One instruction rounds both, the second to the upper half; LLVM would take
+  // one for each.
+  SmallVector<int64_t> order;
+  VectorType row = VectorType::get({kTileDepth}, bf16);
   Value rounded =
-      make<arith::TruncFOp>(VectorType::get({2 * level.lanes}, bf16), joined);
+      make<LLVM::CallIntrinsicOp>(
+          row, b.getStringAttr("llvm.x86.avx512bf16.cvtne2ps2bf16.512"),
+          ValueRange{second, first})
+          .getResult(0);
   for (int64_t l = 0; l < level.lanes; ++l)
     order.append({l, level.lanes + l});
   return make<vector::ShuffleOp>(rounded, rounded, order);
@@ -381,8 +383,10 @@ void CpuEmitter::emitMatrixContract(
       for (int64_t v = 0; v < level.panelVectors; ++v) {
         Point p{panel, v, row};
         Value sum = loadVector(sums, {index(0), row, index(v * level.lanes)});
-        Value before = initial(p);
-        store(p, before ? make<arith::AddFOp>(before, sum).getResult() : sum);
+        if (Value before = initial(p)) // scaled, perhaps: the two may fuse
+          sum =
+              make<arith::AddFOp>(before, sum, arith::FastMathFlags::contract);
+        store(p, sum);
       }
     });
     preloaded.clear();

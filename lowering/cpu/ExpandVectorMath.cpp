@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/Passes.h"
+#include "lowering/cpu/TargetLevel.h"
 #include "lowering/cpu/VectorMath.h"
 #include "lowering/cpu/VectorMath/Emitter.h"
 #include "lowering/loops/NonPositive.h"
@@ -99,8 +100,8 @@ template <typename Op> class ExpandPattern : public OpRewritePattern<Op> {
 public:
   using Expand = Value (*)(Emitter &, Op, ValueRange);
 
-  ExpandPattern(MLIRContext *context, Expand expand, bool fast)
-      : OpRewritePattern<Op>(context), expand(expand), fast(fast) {}
+  ExpandPattern(MLIRContext *context, Expand expand, VectorMathOptions options)
+      : OpRewritePattern<Op>(context), expand(expand), options(options) {}
 
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
@@ -109,7 +110,7 @@ public:
     if (!working)
       return rewriter.notifyMatchFailure(op, "not f32 or a fixed vector of it");
     Location loc = op.getLoc();
-    Emitter emitter(rewriter, loc, working, fast);
+    Emitter emitter(rewriter, loc, working, options);
     if (type == working) {
       rewriter.replaceOp(op, expand(emitter, op, op->getOperands()));
       return success();
@@ -125,18 +126,21 @@ public:
 
 private:
   Expand expand;
-  bool fast;
+  VectorMathOptions options;
 };
 
 class ExpandVectorMathPass
     : public attn::impl::ExpandVectorMathPassBase<ExpandVectorMathPass> {
   void runOnOperation() override {
     auto target = getOperation()->getAttrOfType<TargetAttr>(kTargetAttrName);
-    bool fast = target && target.getFastMath();
-    if (fast)
+    VectorMathOptions options;
+    options.fast = target && target.getFastMath();
+    if (std::optional<CpuLevel> level = targetLevel(getOperation()))
+      options.hasScale = level->hasScale;
+    if (options.fast)
       getOperation().walk([](arith::DivFOp division) { relax(division); });
     RewritePatternSet patterns(&getContext());
-    populateVectorMathPatterns(patterns, fast);
+    populateVectorMathPatterns(patterns, options);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     WalkResult result = getOperation().walk([](Operation *op) {
       if (!callsLibrary(op))
@@ -155,13 +159,14 @@ class ExpandVectorMathPass
 
 namespace {
 
-/// Adds a pattern an operation, all with or without `fast`.
+/// Adds a pattern an operation, all with the same options.
 class Patterns {
 public:
-  Patterns(RewritePatternSet &set, bool fast) : set(set), fast(fast) {}
+  Patterns(RewritePatternSet &set, VectorMathOptions options)
+      : set(set), options(options) {}
 
   template <typename Op> void add(typename ExpandPattern<Op>::Expand expand) {
-    set.add<ExpandPattern<Op>>(set.getContext(), expand, fast);
+    set.add<ExpandPattern<Op>>(set.getContext(), expand, options);
   }
   template <typename Op, Value (*expand)(Emitter &, Value)> void addUnary() {
     add<Op>([](Emitter &e, Op, ValueRange x) { return expand(e, x[0]); });
@@ -169,14 +174,15 @@ public:
 
 private:
   RewritePatternSet &set;
-  bool fast;
+  VectorMathOptions options;
 };
 
 } // namespace
 
-void attn::populateVectorMathPatterns(RewritePatternSet &set, bool fast) {
+void attn::populateVectorMathPatterns(RewritePatternSet &set,
+                                      VectorMathOptions options) {
   populateConstantPowerPatterns(set);
-  Patterns patterns(set, fast);
+  Patterns patterns(set, options);
   patterns.add<math::ExpOp>([](Emitter &e, math::ExpOp op, ValueRange x) {
     return expandExp(e, x[0], isNonPositive(op));
   });

@@ -14,11 +14,18 @@ class RewritePatternSet;
 
 namespace attn {
 
+/// What expansions may use.
+struct VectorMathOptions {
+  bool fast = false;     ///< fewer digits, as the pass says of fast math
+  bool hasScale = false; ///< the level multiplies by 2^floor(x)
+};
+
 /// Adds the patterns of ExpandVectorMathPass: math operations on f32 and on
 /// fixed vectors of f32 to polynomials in `arith` and `vector`. Every pattern
 /// replaces one operation and leaves nothing for another one to match, so a
-/// single walk is enough. `fast` allows what the pass says of fast math.
-void populateVectorMathPatterns(mlir::RewritePatternSet &patterns, bool fast);
+/// single walk is enough.
+void populateVectorMathPatterns(mlir::RewritePatternSet &patterns,
+                                VectorMathOptions options);
 
 } // namespace attn
 

@@ -7,6 +7,7 @@
 
 #include "lowering/cpu/VectorMath/Emitter.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -51,6 +52,34 @@ Value Emitter::fma(Value a, Value b, Value c) {
   return vector::FMAOp::create(builder, loc, a, b, c);
 }
 Value Emitter::floor(Value a) { return math::FloorOp::create(builder, loc, a); }
+Value Emitter::masked(StringRef name, Value a, Value b) {
+  int64_t lanes = type.getNumElements();
+  Value mask = arith::ConstantOp::create(
+      builder, loc,
+      builder.getIntegerAttr(
+          builder.getIntegerType(std::max<int64_t>(lanes, 8)), -1));
+  SmallVector<Value> operands = {
+      a, b, LLVM::PoisonOp::create(builder, loc, type), mask};
+  if (lanes * 32 == 512) { // as the register says that rounding is set in
+    constexpr int32_t currentDirection = 4;
+    operands.push_back(arith::ConstantOp::create(
+        builder, loc, builder.getI32IntegerAttr(currentDirection)));
+  }
+  auto call = LLVM::CallIntrinsicOp::create(
+      builder, loc, type,
+      builder.getStringAttr("llvm.x86.avx512.mask." + name + ".ps." +
+                            Twine(lanes * 32)),
+      operands);
+  return call.getResult(0);
+}
+Value Emitter::aboveFloor(Value x) {
+  // Down, to whole numbers, and no exception (Intel's manual, volume 2).
+  constexpr int32_t down = 1 | 1 << 3;
+  return masked(
+      "reduce", x,
+      arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(down)));
+}
+Value Emitter::scale(Value a, Value x) { return masked("scalef", a, x); }
 Value Emitter::abs(Value a) {
   return asFloat(andInt(asInt(a), i32(~kSignBit)));
 }

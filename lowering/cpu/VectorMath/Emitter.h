@@ -7,7 +7,8 @@
 //
 // The expansions are written in terms of this class. It emits only what every
 // vector unit has: no operation here becomes a call or is taken apart by lane
-// on SSE4.1, AVX2, AVX-512 or NEON. In particular `fma` is `vector.fma`, which
+// on SSE4.1, AVX2, AVX-512 or NEON; but for `aboveFloor` and `scale`, which are
+// AVX-512's. In particular `fma` is `vector.fma`, which
 // LLVM fuses where the machine has the instruction and splits elsewhere
 // (`math.fma` would call fmaf there), so an expansion must be accurate both
 // ways.
@@ -17,6 +18,7 @@
 #ifndef ATTN_LOWERING_CPU_VECTORMATH_EMITTER_H
 #define ATTN_LOWERING_CPU_VECTORMATH_EMITTER_H
 
+#include "lowering/cpu/VectorMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -31,10 +33,13 @@ namespace attn::vectormath {
 class Emitter {
 public:
   Emitter(mlir::OpBuilder &builder, mlir::Location loc, mlir::VectorType type,
-          bool fast = false)
-      : fast(fast), builder(builder), loc(loc), type(type) {}
+          VectorMathOptions options = {})
+      : options(options), builder(builder), loc(loc), type(type) {
+    int64_t bits = 32 * type.getNumElements(); // of a vector register
+    this->options.hasScale &= bits == 128 || bits == 256 || bits == 512;
+  }
 
-  const bool fast; ///< fewer digits are allowed
+  VectorMathOptions options;
 
   /// Splats.
   mlir::Value f32(float value);
@@ -49,6 +54,10 @@ public:
   mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
   mlir::Value floor(mlir::Value a);
   mlir::Value abs(mlir::Value a);
+  /// x - floor(x), and 0 of infinities; where options.hasScale.
+  mlir::Value aboveFloor(mlir::Value x);
+  /// a * 2^floor(x), whatever floor(x) is; where options.hasScale.
+  mlir::Value scale(mlir::Value a, mlir::Value x);
   mlir::Value copySign(mlir::Value magnitude, mlir::Value sign);
 
   /// Bounds that let a NaN in `x` through: with the bound as first operand each
@@ -90,6 +99,8 @@ public:
 
 private:
   mlir::Value splat(mlir::TypedAttr value);
+  /// An AVX-512 intrinsic of two operands under a mask, of all lanes.
+  mlir::Value masked(llvm::StringRef name, mlir::Value a, mlir::Value b);
   mlir::Value splatLike(double value, mlir::Value x);
   mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value a,
                       mlir::Value b);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "JitMath.h"
+#include "dialect/attn/Attn.h"
 
 #include "lowering/Passes.h"
 #include "lowering/Target.h"
@@ -169,12 +170,14 @@ JitMath &JitMath::at(const std::string &level) {
 JitMath::JitMath(const std::string &level) : state(new State) {
   state->level = attn::findCpuLevel(level);
   DialectRegistry registry;
-  registry.insert<arith::ArithDialect, cf::ControlFlowDialect,
-                  func::FuncDialect, math::MathDialect, memref::MemRefDialect,
-                  scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
+  registry
+      .insert<attn::AttnDialect, arith::ArithDialect, cf::ControlFlowDialect,
+              func::FuncDialect, math::MathDialect, memref::MemRefDialect,
+              scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   state->context.appendDialectRegistry(registry);
+  state->context.loadDialect<attn::AttnDialect>();
   // The test marks operations with an attribute of a dialect it does not need.
   state->context.allowUnregisteredDialects();
   llvm::InitializeNativeTarget();
@@ -186,6 +189,11 @@ Compiled JitMath::State::compile(const Function &function) {
       source(function, level->lanes) + source(function, 0), &context);
   check(bool(module), "cannot parse the test's function");
 
+  (*module)->setAttr(
+      attn::kTargetAttrName,
+      attn::TargetAttr::get(&context, StringAttr::get(&context, "cpu"),
+                            StringAttr::get(&context, level->name),
+                            level->lanes, /*fast_math=*/false));
   PassManager pm(&context);
   pm.addPass(attn::createExpandVectorMathPass());
   pm.addPass(createSCFToControlFlowPass());
