@@ -19,6 +19,9 @@ std::optional<double> attn::parseNumber(std::string_view text) {
   double value;
   auto [end, error] =
       std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range &&
+      end == text.data() + text.size())
+    throw UsageError(fmt::format("{}: no 64-bit number has that size", text));
   if (text.empty() || error != std::errc() || end != text.data() + text.size())
     return std::nullopt;
   return value;

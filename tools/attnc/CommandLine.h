@@ -17,6 +17,7 @@
 namespace attn {
 
 /// The number that is the whole of `text`, or nothing.
+/// Throws UsageError where it is one that is too large or too small for f64.
 std::optional<double> parseNumber(std::string_view text);
 /// The integer that is the whole of `text`, or nothing.
 std::optional<int64_t> parseInteger(std::string_view text);

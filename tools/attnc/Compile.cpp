@@ -208,7 +208,9 @@ void attn::addCompile(CLI::App &app, Action &action) {
       "  attnc compile examples/yat.attn --emit=obj --D 64 --Dv 64 -o yat.o "
       "--header yat.h\n"
       "  attnc compile examples/yat.attn --emit=obj "
-      "--march=x86-64-v2,x86-64-v3,x86-64-v4 -o yat.o --header yat.h");
+      "--march=x86-64-v2,x86-64-v3,x86-64-v4 -o yat.o --header yat.h\n"
+      "  attnc compile examples/yat.attn --target=cuda --arch=sm_90a "
+      "--type=bf16 -o yat.cu");
   verb->callback([given, verb, &action] {
     action = [given, verb] {
       checkTargetOptions(*verb, given->target);

@@ -35,7 +35,9 @@ static std::string checkLevel(const std::string &text) {
 void attn::addLevelOption(CLI::App &verb, std::string &level) {
   verb.add_option("--march", level,
                   "feature level: " + levelNames() +
-                      "; default: this machine's")
+                      "; default: this machine's. TILES@CODE, as in "
+                      "amx@native: the tiles of one in instructions of "
+                      "another, to test a level that is not here")
       ->check(checkLevel);
 }
 
