@@ -67,9 +67,12 @@ inline float fromBits(u32 bits) {
   std::memcpy(&x, &bits, 4);
   return x;
 }
-/// To nearest, ties away from 0, as cvt.rna does.
+/// To nearest, ties to even, as cvt.rn does.
 inline u32 toTf32(float x) {
-  return std::isfinite(x) ? (bitsOf(x) + 0x1000) & ~u32(0x1fff) : bitsOf(x);
+  u32 bits = bitsOf(x);
+  if (std::isnan(x))
+    return 0x7fffffff;
+  return (bits + 0xfff + (bits >> 13 & 1)) & ~u32(0x1fff);
 }
 
 } // namespace attn_host

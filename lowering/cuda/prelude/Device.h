@@ -128,9 +128,16 @@ ATTN_FN float toFloat(F16 x) {
 }
 
 ATTN_FN float toFloat(Tf32 x) { return __uint_as_float(x.bits); }
+// To nearest, ties to even: a bias would add up in sums.
 ATTN_FN Tf32 roundTf32(float x) {
   Tf32 r;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r.bits) : "f"(x));
+#if __CUDA_ARCH__ >= 900
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(r.bits) : "f"(x));
+#else // which has ties away from zero alone
+  u32 bits = __float_as_uint(x);
+  r.bits = x == x ? (bits + 0xfff + (bits >> 13 & 1)) & ~u32(0x1fff)
+                  : 0x7fffffff;
+#endif
   return r;
 }
 ATTN_FN u32 bitsOf(float x) { return __float_as_uint(x); }

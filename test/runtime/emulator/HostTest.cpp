@@ -39,6 +39,32 @@ TEST(EmulatorHost, Halves) {
   EXPECT_EQ(attn_host::fromBf16(0x4049), 3.140625f);
 }
 
+// 10 bits after the point: those of 2^-11 of 1 are ties, 0x1000 in its bits.
+TEST(EmulatorHost, Tf32) {
+  auto rounded = [](u32 bits) {
+    return attn_host::toTf32(attn_host::fromBits(bits));
+  };
+  EXPECT_EQ(attn_host::toTf32(1.f + 1.f / 2048), 0x3f800000u); // ties to even
+  EXPECT_EQ(attn_host::toTf32(1.f + 3.f / 2048), 0x3f804000u);
+  EXPECT_EQ(attn_host::toTf32(-1.f - 1.f / 2048), 0xbf800000u);
+  EXPECT_EQ(rounded(0x3f800fff), 0x3f800000u); // next to a tie
+  EXPECT_EQ(rounded(0x3f801001), 0x3f802000u);
+  EXPECT_EQ(rounded(0x3fffffff), 0x40000000u); // to the next power of two
+  EXPECT_EQ(rounded(0x00001000), 0u);          // denormal
+  EXPECT_EQ(rounded(0x80003000), 0x80004000u);
+  EXPECT_EQ(rounded(0x7f7fffff), 0x7f800000u); // infinity
+  EXPECT_EQ(rounded(0x7f800000), 0x7f800000u);
+  EXPECT_EQ(rounded(0xff800000), 0xff800000u);
+  for (u32 nan : {0x7fffffffu, 0x7f800001u, 0xffc00000u})
+    EXPECT_EQ(rounded(nan), 0x7fffffffu);
+  // Features of 16-bit rows are ties half of the time: no bias.
+  double sum = 0;
+  for (u32 n = 0; n < 4096; ++n)
+    sum += attn_host::fromBits(rounded(0x3f800000 + 0x1000 * n)) -
+           attn_host::fromBits(0x3f800000 + 0x1000 * n);
+  EXPECT_EQ(sum, 0);
+}
+
 static const char *launch(void (*kernel)(), int threads = 64) {
   return attn_host::launch(3, threads, 1024, kernel);
 }
