@@ -38,30 +38,16 @@ int64_t attn::cudaRowBytes(int64_t length, int64_t elementBytes) {
 }
 
 CudaTiles attn::chooseCudaTiles(const CudaLevel &level,
-                                llvm::ArrayRef<int64_t> queryRows,
-                                llvm::ArrayRef<int64_t> keyRows,
-                                int64_t elementBytes) {
-  int64_t perQuery = 8, perKey = 8, longest = 0; // norms and scalars
-  for (int64_t row : queryRows) {
-    perQuery += cudaRowBytes(row, elementBytes);
-    longest = std::max(longest, row);
-  }
-  for (int64_t row : keyRows) {
-    perKey += cudaRowBytes(row, elementBytes);
-    longest = std::max(longest, row);
-  }
-  CudaTiles tiles{16 * level.warps, level.tileK};
-  if (longest > level.wideRow)
-    tiles.tileK /= 2;
+                                const CudaQuadratic &quadratic) {
+  constexpr int64_t least = 16;
+  int64_t most =
+      quadratic.longest > level.wideRow ? level.tileK / 2 : level.tileK;
   // Fewer keys first: with fewer queries every key is read more often.
-  auto fits = [&] {
-    return tiles.tileQ * perQuery + tiles.tileK * perKey <= level.sharedBytes;
-  };
-  while (!fits() && tiles.tileK > 16)
-    tiles.tileK /= 2;
-  while (!fits() && tiles.tileQ > 16)
-    tiles.tileQ /= 2;
-  return tiles;
+  for (int64_t q = 16 * level.warps; q >= least; q /= 2)
+    for (int64_t k = most; k >= least; k /= 2)
+      if (quadratic.fits(level, {q, k}))
+        return {q, k};
+  return {least, least};
 }
 
 int64_t CudaLinear::bytes(int64_t tileQ, int64_t tileK,
@@ -70,10 +56,10 @@ int64_t CudaLinear::bytes(int64_t tileQ, int64_t tileK,
   int64_t perQuery = cudaRowBytes(queryRow, elementBytes) + 16,
           perKey = cudaRowBytes(keyRow, elementBytes) +
                    cudaRowBytes(valueRow, elementBytes) + 16;
-  if (apart) { // rows as kappa takes them
-    perQuery += cudaRowBytes(queryRow, elementBytes);
-    perKey += cudaRowBytes(keyRow, elementBytes);
-  }
+  if (apart && queryMapped)
+    perQuery += cudaRowBytes(queryRow, 4);
+  if (apart && keyMapped)
+    perKey += cudaRowBytes(keyRow, 4);
   if (!perThread)
     perQuery += features;
   if (!perThread || elementBytes < 4)

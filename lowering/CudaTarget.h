@@ -14,6 +14,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -41,21 +42,34 @@ struct CudaTiles {
 /// Bytes of a row of `length` elements in shared memory: whole fragments, and
 /// 16 bytes so that rows begin in different banks.
 int64_t cudaRowBytes(int64_t length, int64_t elementBytes);
-/// Tiles whose rows fit into shared memory. A query has rows of the lengths
-/// `queryRows` there, a key of `keyRows`; of `elementBytes` each.
+/// What the quadratic order keeps in shared memory, in bytes.
+struct CudaQuadratic {
+  int64_t perQuery = 8, perKey = 8; ///< norms and scalars, and rows
+  int64_t perMapped = 0; ///< where a kernel ahead makes rows, `tileQ` at a time
+  int64_t longest = 0;   ///< elements of the longest row
+  /// A row that lies there, of a query or key.
+  void addRow(int64_t &per, int64_t length, int64_t elementBytes) {
+    per += cudaRowBytes(length, elementBytes);
+    longest = std::max(longest, length);
+  }
+  bool fits(const CudaLevel &level, CudaTiles tiles) const {
+    return std::max(tiles.tileQ * perQuery + tiles.tileK * perKey,
+                    tiles.tileQ * perMapped) <= level.sharedBytes;
+  }
+};
+/// Tiles that fit into shared memory; the smallest where none do.
 CudaTiles chooseCudaTiles(const CudaLevel &level,
-                          llvm::ArrayRef<int64_t> queryRows,
-                          llvm::ArrayRef<int64_t> keyRows,
-                          int64_t elementBytes);
+                          const CudaQuadratic &quadratic);
 
 /// What the linear order keeps in shared memory.
 struct CudaLinear {
   int64_t queryRow, keyRow, valueRow; ///< lengths of rows
   int64_t rank;                       ///< features
   bool ordered;                       ///< queries and keys are there together
-  bool apart;     ///< features are made of rows that kappa takes, too
-  bool perThread; ///< a feature is a function of one element
-  int64_t kept;   ///< elements that a row map keeps a row
+  bool apart; ///< features are made of rows that kappa takes, too,
+  bool queryMapped, keyMapped; ///< which maps have made: in 4 bytes
+  bool perThread;              ///< a feature is a function of one element
+  int64_t kept;                ///< elements that a row map keeps a row
   int64_t bytes(int64_t tileQ, int64_t tileK, int64_t elementBytes) const;
 };
 /// Tiles of the linear order: of `tileQ` queries, if that is not 0; nothing

@@ -14,6 +14,8 @@
 #include "lowering/Passes.h"
 #include "lowering/loops/ScaleProducts.h"
 
+#include "llvm/ADT/StringSet.h"
+
 namespace attn {
 #define GEN_PASS_DEF_LEGALIZEFORCUDAPASS
 #include "lowering/Passes.h.inc"
@@ -28,13 +30,14 @@ namespace {
 struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
   void runOnOperation() override {
     Type storage = storageType(getOperation());
+    llvm::StringSet<> values = valueWorkspaces(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.getOps<scf::ForallOp>().empty())
         continue;
       scaleProducts(function);
       mapElementwise(function);
       if (!storage.isF32())
-        storeAs(function, storage);
+        storeAs(function, storage, values);
       loadEarly(function);
     }
   }
@@ -124,29 +127,67 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
             cast<StringAttr>(arg.getAxes()[2]).getValue() != "nk");
   }
 
-  /// The rows of q, k, v, o and of workspaces are of the storage type; rows in
-  /// shared memory are of it, too, but for features, which may be larger than
-  /// 16 bits hold. What is one number a row stays f32.
-  static void storeAs(func::FuncOp function, Type storage) {
+  static ArgAttr argOf(Value memory) {
+    auto argument = dyn_cast<BlockArgument>(memory);
+    auto function =
+        argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                 : func::FuncOp();
+    return function ? function.getArgAttrOfType<ArgAttr>(
+                          argument.getArgNumber(), kArgAttrName)
+                    : ArgAttr();
+  }
+
+  /// Names of the workspaces that hold rows of values, whichever stage makes
+  /// them.
+  static llvm::StringSet<> valueWorkspaces(ModuleOp module) {
+    llvm::StringSet<> names;
+    module.walk([&](tile::LoadOp load) {
+      TileType t = load.getResult().getType();
+      ArgAttr arg = argOf(load.getMemory());
+      if (arg && arg.getKind() == ArgKind::Workspace && t.has('k') &&
+          t.has('e'))
+        names.insert(arg.getName().getValue());
+    });
+    return names;
+  }
+
+  /// Rows of q, k, v and o are of the storage type, and so are rows that a map
+  /// makes of v: they are rounded as o is. Rows that a map makes of q and k,
+  /// and features, are tf32: the matrix unit takes it with 10 bits after the
+  /// point and the exponents of f32, and other bits than those of the inputs
+  /// are all in a weight. Rows of parameters have them, too. What is one number
+  /// a row stays f32.
+  static void storeAs(func::FuncOp function, Type storage,
+                      const llvm::StringSet<> &valueWorkspaces) {
+    Type tf32 = FloatTF32Type::get(function.getContext());
     for (BlockArgument argument : function.getArguments()) {
-      auto arg = function.getArgAttrOfType<ArgAttr>(argument.getArgNumber(),
-                                                    kArgAttrName);
+      ArgAttr arg = argOf(argument);
       auto type = cast<MemRefType>(argument.getType());
       if (!arg || type.getRank() != 4 || !type.getElementType().isF32())
         continue;
       bool isRole = arg.getKind() == ArgKind::Query ||
                     arg.getKind() == ArgKind::Key ||
                     arg.getKind() == ArgKind::Value ||
-                    (arg.getKind() == ArgKind::Workspace && !isState(arg)) ||
                     (arg.getKind() == ArgKind::Output &&
                      arg.getName().getValue() == stringifyResult(Result::O));
-      if (isRole)
-        argument.setType(MemRefType::get(
-            type.getShape(), storage, type.getLayout(), type.getMemorySpace()));
+      bool isWorkspace = arg.getKind() == ArgKind::Workspace && !isState(arg);
+      if (!isRole && !isWorkspace)
+        continue;
+      Type element =
+          isRole || valueWorkspaces.contains(arg.getName().getValue()) ? storage
+                                                                       : tf32;
+      argument.setType(MemRefType::get(
+          type.getShape(), element, type.getLayout(), type.getMemorySpace()));
     }
     function.setType(FunctionType::get(
         function.getContext(), function.front().getArgumentTypes(), {}));
-    Type features = FloatTF32Type::get(function.getContext());
+    // What is stored has the type of the memory.
+    auto elementOfMade = [&](Value rows) {
+      for (Operation *user : rows.getUsers())
+        if (auto store = dyn_cast<tile::StoreOp>(user))
+          return cast<MemRefType>(store.getMemory().getType()).getElementType();
+      return tf32;
+    };
     function.walk([&](Operation *op) {
       if (!isa<tile::LoadOp, tile::RowsOp, tile::MapOp, tile::MaskOp>(op))
         return;
@@ -156,17 +197,15 @@ struct LegalizeForCuda : attn::impl::LegalizeForCudaPassBase<LegalizeForCuda> {
         if (t.rank() != 2)
           continue;
         if (auto load = dyn_cast<tile::LoadOp>(op)) {
-          auto memory = dyn_cast<BlockArgument>(load.getMemory());
-          auto arg = memory ? function.getArgAttrOfType<ArgAttr>(
-                                  memory.getArgNumber(), kArgAttrName)
-                            : ArgAttr();
-          if (arg && isState(arg))
+          if (ArgAttr arg = argOf(load.getMemory()); arg && isState(arg))
             continue;
-          result.setType(withElement(t, storage));
+          Type element =
+              cast<MemRefType>(load.getMemory().getType()).getElementType();
+          result.setType(withElement(t, element.isF32() ? tf32 : element));
         } else if (isa<tile::RowsOp>(op))
-          result.setType(withElement(t, areFeatures ? features : storage));
+          result.setType(withElement(t, elementOfMade(result)));
         else if (isa<tile::MapOp>(op) && areFeatures)
-          result.setType(withElement(t, features));
+          result.setType(withElement(t, tf32));
         else if (auto mask = dyn_cast<tile::MaskOp>(op); mask && areFeatures)
           result.setType(mask.getTile().getType());
       }

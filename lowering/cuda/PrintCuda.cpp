@@ -109,7 +109,8 @@ FailureOr<CudaProgram> attn::printCuda(ModuleOp module,
         auto type = cast<MemRefType>(argument.getType());
         known.name = arg.getName().str();
         known.role = roleOf(arg);
-        known.type = cTypeOf(type.getElementType()).str();
+        Type element = type.getElementType(); // tf32 lies there as a float
+        known.type = element.isTF32() ? "float" : cTypeOf(element).str();
         bool isSums = known.isState() || arg.getKind() == ArgKind::Workspace;
         if (ArrayAttr axes = arg.getAxes(); axes && isSums)
           known.perQueryHead =

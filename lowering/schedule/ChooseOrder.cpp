@@ -65,6 +65,8 @@ CudaLinear shapeOnGpu(AttentionOp op) {
   shape.rank = op.getLicence()->getRank();
   shape.ordered = op.getLicence()->getLinear() == LinearScan::Ordered;
   shape.apart = shape.rank > length;
+  shape.queryMapped = !op.getQueryMap().empty();
+  shape.keyMapped = !op.getKeyMap().empty();
   int64_t multiplied = 0; // rows that random features are made of
   op.getKappa().walk([&](RandomFeaturesOp random) {
     auto made = cast<RowType>(random.getResult().getType());

@@ -138,37 +138,120 @@ bool hasLongFunctions(Region &region) {
   });
 }
 
+/// Bytes of an element of a row in shared memory: the storage type's of rows as
+/// they were given, and of all rows of values.
+int64_t bytesOfRow(Value memory, bool areValues, int64_t storageBytes) {
+  auto argument = cast<BlockArgument>(memory);
+  auto arg =
+      cast<func::FuncOp>(argument.getOwner()->getParentOp())
+          .getArgAttrOfType<ArgAttr>(argument.getArgNumber(), kArgAttrName);
+  bool isRole =
+      arg && (arg.getKind() == ArgKind::Query ||
+              arg.getKind() == ArgKind::Key || arg.getKind() == ArgKind::Value);
+  return isRole || areValues ? storageBytes : 4;
+}
+
+using IsPair = llvm::function_ref<bool(Operation *)>;
+
+/// Whether a row is read element by element, on the way to rows that lie in
+/// shared memory for pairs.
+bool isReadByElement(Value row, IsPair isPair) {
+  return llvm::all_of(row.getUsers(), [&](Operation *user) {
+    return isa<YieldOp>(user) || isPair(user) ||
+           (isa<MapOp>(user) && isReadByElement(user->getResult(0), isPair));
+  });
+}
+
+/// What a row map keeps of an operation on the way, in f32: rows that are dear
+/// and read more than once; a bound.
+int64_t keptBytes(
+    Operation &op, IsPair isPair = [](Operation *) { return false; }) {
+  auto bytesOf = [](Value row) {
+    return cudaRowBytes(cast<RowType>(row.getType()).getLength(), 4);
+  };
+  if (auto random = dyn_cast<RandomFeaturesOp>(op)) {
+    // Whole fragments are made where they are to lie.
+    int64_t length = cast<RowType>(random.getResult().getType()).getLength();
+    bool inPlace =
+        length % 16 == 0 && isReadByElement(random.getResult(), isPair);
+    return bytesOf(random.getRow()) +
+           (inPlace ? 0 : bytesOf(random.getResult()));
+  }
+  return isa<ProjectOp, RopeOp, PowerOp>(op) ? bytesOf(op.getResult(0)) : 0;
+}
+
+/// What a block keeps in shared memory. Rows that a map made of q or k, and
+/// rows of parameters, take 4 bytes an element, whatever q, k and v have.
+CudaQuadratic quadraticOnGpu(QuadraticOp op, int64_t bytes) {
+  CudaQuadratic shape;
+  auto lengthOf = [](Value v) {
+    return cast<RowType>(v.getType()).getLength();
+  };
+  auto addLoaded = [&](int64_t &per, Value memory, bool areValues) {
+    shape.addRow(per, cast<MemRefType>(memory.getType()).getDimSize(3),
+                 bytesOfRow(memory, areValues, bytes));
+  };
+  Region &kappa = op.getKappa(), &map = op.getQueryMap();
+  AxesOf axes(kappa, {QueryAxis, KeyAxis});
+  auto isPair = [&](Operation *user) {
+    return user->getNumResults() == 1 && axes(user->getResult(0)) == PairAxes;
+  };
+  auto isPaired = [&](Value row) {
+    return llvm::any_of(row.getUsers(), isPair);
+  };
+  addLoaded(shape.perQuery, op.getQuery(), false);
+  if (isPaired(kappa.getArgument(1)))
+    addLoaded(shape.perKey, op.getKey(), false);
+  addLoaded(shape.perKey, op.getValue(), true);
+  if (!map.empty()) {
+    shape.addRow(shape.perQuery, lengthOf(kappa.getArgument(0)), 4);
+    for (Operation &nested : map.front())
+      shape.perQuery += keptBytes(nested);
+  }
+  for (Operation &nested : kappa.front()) {
+    if (nested.getNumResults() != 1)
+      continue;
+    Value result = nested.getResult(0);
+    Axes side = axes(result);
+    if (isa<RowType>(result.getType()) && isPaired(result))
+      shape.addRow(side == QueryAxis ? shape.perQuery : shape.perKey,
+                   lengthOf(result), 4);
+    if (side == QueryAxis)
+      shape.perQuery +=
+          isa<RowType>(result.getType()) ? keptBytes(nested, isPair) : 4;
+  }
+  for (RowsOp rows : op->getParentOfType<func::FuncOp>().getOps<RowsOp>()) {
+    Block &block = rows.getBody().front();
+    int64_t each = cudaRowBytes(lengthOf(block.getArgument(0)), bytes);
+    for (Operation &nested : block)
+      each += keptBytes(nested);
+    for (Value v : block.getTerminator()->getOperands())
+      each += isa<RowType>(v.getType()) ? cudaRowBytes(lengthOf(v), 4) : 4;
+    shape.perMapped = std::max(shape.perMapped, each);
+  }
+  return shape;
+}
+
 /// Tiles of a GPU: what a block keeps in shared memory must fit.
 std::pair<int64_t, int64_t> chooseTiles(const CudaLevel &level, QuadraticOp op,
                                         ModuleOp module) {
   if (auto given = module->getAttrOfType<DenseI64ArrayAttr>(kTilesAttrName))
     return {given[0], given[1]};
   int64_t bytes = storageType(module).getIntOrFloatBitWidth() / 8;
-  auto rowOf = [](Value memory) {
-    return cast<MemRefType>(memory.getType()).getDimSize(3);
-  };
-  SmallVector<int64_t> queryRows{rowOf(op.getQuery())};
-  auto addRows = [&](Operation *nested) {
-    for (Type type : nested->getResultTypes())
-      if (auto row = dyn_cast<RowType>(type); row && !isa<ParamRowOp>(nested))
-        queryRows.push_back(row.getLength() *
-                            (isa<MapOp, UnitOp>(nested) ? 1 : 4 / bytes + 1));
-  };
-  op.getQueryMap().walk(addRows);
-  op.getKappa().walk(addRows);
-  CudaTiles tiles = chooseCudaTiles(
-      level, queryRows, {rowOf(op.getKey()), rowOf(op.getValue())}, bytes);
+  CudaQuadratic shape = quadraticOnGpu(op, bytes);
+  CudaTiles tiles = chooseCudaTiles(level, shape);
   // Long rows leave few registers for what a mask computes once a key, and for
   // functions that take many.
-  if (rowOf(op.getValue()) > 64 &&
+  if (cast<MemRefType>(op.getValue().getType()).getDimSize(3) > 64 &&
       (hoistedKeyValues(op.getMask()) > 1 || hasLongFunctions(op.getKappa())))
     tiles.tileK = std::min<int64_t>(tiles.tileK, 32);
   // Two blocks a multiprocessor hide more than a copy ahead does.
-  int64_t keyBytes = tiles.tileK * cudaRowBytes(rowOf(op.getKey()), bytes);
-  int64_t all = tiles.tileQ * cudaRowBytes(rowOf(op.getQuery()), bytes) +
-                2 * keyBytes +
-                tiles.tileK * cudaRowBytes(rowOf(op.getValue()), bytes);
-  if (bytes == 2 && 2 * all <= level.sharedBytes)
+  CudaQuadratic ahead = shape;
+  ahead.addRow(ahead.perKey,
+               cast<MemRefType>(op.getKey().getType()).getDimSize(3),
+               bytesOfRow(op.getKey(), false, bytes));
+  CudaTiles twice{2 * tiles.tileQ, 2 * tiles.tileK};
+  if (bytes == 2 && ahead.fits(level, twice))
     op->getParentOfType<func::FuncOp>()->setAttr(
         kStagesAttrName,
         IntegerAttr::get(IntegerType::get(op.getContext(), 64), 2));

@@ -86,15 +86,15 @@ template <class Q> ATTN_FN void operandOf(u32 (&a)[4], const Q &q, int s) {
 }
 
 /// acc + q k^T on the matrix unit, of rows of any type.
-template <int N, class Q, int K, int R, class T>
-ATTN_FN Pairs<N> contractTf32(const Q &q, Rows<K, R, T> k, Pairs<N> acc) {
+template <int N, class Q, int K, int R, class T, class L>
+ATTN_FN Pairs<N> contractTf32(const Q &q, Rows<K, R, T, L> k, Pairs<N> acc) {
   int g = laneOf() / 4;
   ATTN_LOOP for (int s = 0; s < (R + 7) / 8; ++s) { // columns past R are 0
     u32 a[4];
     operandOf(a, q, s);
     ATTN_UNROLL for (int n = 0; n < N; ++n) {
-      const T *row = k.row(8 * n + g) + column(s, 0);
-      mma(acc.x[n], a, tf32Bits(row[0]), tf32Bits(row[1]), Tf32());
+      const T *pair = k.place(8 * n + g, column(s, 0)); // in one chunk
+      mma(acc.x[n], a, tf32Bits(pair[0]), tf32Bits(pair[1]), Tf32());
     }
   }
   return acc;
@@ -286,10 +286,11 @@ ATTN_FN SharedPerKey keyNorms(Rows<R, C, T, L> k, float *norms) {
 }
 /// S5: |q|^2 + |k|^2 - 2 q.k, and the sum of squared differences where that has
 /// lost its digits, pair by pair.
-template <int N, int R, int K, int C, class T, class L, class Norms>
+template <int N, int R, int K, int C, class T, class L, class U, class M,
+          class Norms>
 ATTN_FN Pairs<N> sqdist(const Pairs<N> &dot, PerQuery<float> queryNorm,
                         const Norms &keyNorm, float addend, Rows<R, C, T, L> q,
-                        Rows<K, C, T, L> k) {
+                        Rows<K, C, U, M> k) {
   static_assert(4 * N <= 32, "a bit a pair of this thread");
   Pairs<N> out;
   u32 near = 0;

@@ -119,7 +119,7 @@ ATTN_FN void stage(Rows<R, C, T, L> to, const S *from, i64 stride, i64 first,
                    i64 limit) {
   using Layout = Rows<R, C, T, L>;
   constexpr int chunk = Layout::kChunk, padded = Layout::kPadded;
-  constexpr bool same = sizeof(S) == sizeof(T);
+  constexpr bool same = kSame<S, T>;
   bool aligned = same && C % chunk == 0 &&
                  (reinterpret_cast<u64>(from) | stride * sizeof(S)) % 16 == 0;
   if (aligned) {

@@ -54,7 +54,11 @@ TEST(CudaTargetTest, TilesFitIntoSharedMemory) {
   for (const CudaLevel &level : cudaLevels())
     for (int64_t bytes : {2, 4})
       for (int64_t row : {1, 16, 31, 64, 80, 128, 192, 256}) {
-        CudaTiles tiles = chooseCudaTiles(level, {row}, {row, row}, bytes);
+        CudaQuadratic shape;
+        shape.addRow(shape.perQuery, row, bytes);
+        shape.addRow(shape.perKey, row, bytes);
+        shape.addRow(shape.perKey, row, bytes);
+        CudaTiles tiles = chooseCudaTiles(level, shape);
         EXPECT_EQ(tiles.tileQ % 16, 0);
         EXPECT_EQ(tiles.tileK % 16, 0);
         EXPECT_LE((tiles.tileQ + 2 * tiles.tileK) * cudaRowBytes(row, bytes),
@@ -64,6 +68,19 @@ TEST(CudaTargetTest, TilesFitIntoSharedMemory) {
           EXPECT_EQ(tiles.tileK, 64);
         }
       }
+}
+
+TEST(CudaTargetTest, RowsOfAKernelAheadFitToo) {
+  const CudaLevel &level = *findCudaLevel("sm_80"); // 163 KiB
+  CudaQuadratic shape;
+  shape.addRow(shape.perQuery, 64, 2);
+  shape.addRow(shape.perKey, 64, 2);
+  EXPECT_EQ(chooseCudaTiles(level, shape).tileQ, 64);
+  shape.perMapped = 163 * 1024 / 64;
+  EXPECT_EQ(chooseCudaTiles(level, shape).tileQ, 64);
+  ++shape.perMapped;
+  EXPECT_EQ(chooseCudaTiles(level, shape).tileQ, 32);
+  EXPECT_EQ(chooseCudaTiles(level, shape).tileK, 64);
 }
 
 TEST(CudaTargetTest, RowsBeginInDifferentBanks) {

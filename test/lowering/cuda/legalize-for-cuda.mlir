@@ -51,6 +51,68 @@ module attributes {attn.storage = bf16} {
 
 // -----
 
+// What a map makes of q and k is tf32, as it is made and in its workspace, and so
+// are rows of parameters; what a map makes of v has the storage type.
+
+// CHECK-LABEL: func.func @maps.stage0
+// CHECK-SAME: %[[KEYS:[a-z0-9]+]]: memref<?x?x?x64xtf32,
+// CHECK-SAME: %[[VALUES:[a-z0-9]+]]: memref<?x?x?x64xbf16,
+// CHECK: %[[K:.+]] = tile.load %{{.*}} -> !tile.tile<q64, d64, bf16>
+// CHECK: %[[MADE:.+]]:2 = tile.rows %[[K]]{{.*}} -> (!tile.tile<q64, d64, tf32>, !tile.tile<q64, f32>)
+// CHECK: tile.store %[[MADE]]#0, %[[KEYS]]
+// CHECK: %[[ALSO:.+]] = tile.rows %{{.*}} -> !tile.tile<q64, d64, bf16>
+// CHECK: tile.store %[[ALSO]], %[[VALUES]]
+// CHECK-LABEL: func.func @maps.stage1
+// CHECK-SAME: %[[P:[a-z0-9]+]]: memref<?x?x?x64xf32,
+// CHECK-SAME: %[[KEYS:[a-z0-9]+]]: memref<?x?x?x64xtf32,
+// CHECK-SAME: %[[VALUES:[a-z0-9]+]]: memref<?x?x?x64xbf16,
+// CHECK-DAG: tile.load %[[P]]{{.*}} -> !tile.tile<k64, d64, tf32>
+// CHECK-DAG: tile.load %[[KEYS]]{{.*}} -> !tile.tile<k64, d64, tf32>
+// CHECK-DAG: tile.load %[[VALUES]]{{.*}} -> !tile.tile<k64, e64, bf16>
+!rows = memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>
+!numbers = memref<?x?x?xf32, strided<[?, ?, 1], offset: ?>>
+module attributes {attn.storage = bf16} {
+  func.func @maps.stage0(%k: !rows {attn.arg = #attn.arg<kind = key, name = "k">},
+      %keys: !rows {attn.arg = #attn.arg<kind = workspace, name = "w1", axes = ["batch", "kv_head", "nk"]>},
+      %values: !rows {attn.arg = #attn.arg<kind = workspace, name = "w2", axes = ["batch", "kv_head", "nk"]>},
+      %norms: !numbers {attn.arg = #attn.arg<kind = workspace, name = "w3", axes = ["batch", "kv_head", "nk"]>}) {
+    %c0 = arith.constant 0 : index
+    scf.forall (%b, %h) in (1, 1) {
+      %x = tile.load %k[%b, %h, %c0] to %c0 : !rows -> !tile.tile<q64, d64, f32>
+      %j = tile.iota %c0 : !tile.tile<q64, index>
+      %made:2 = tile.rows %x(%j) : (!tile.tile<q64, d64, f32>, !tile.tile<q64, index>) -> (!tile.tile<q64, d64, f32>, !tile.tile<q64, f32>) {
+      ^bb0(%row: !attn.row<64xf32>, %position: index):
+        %y = attn.unit %row : !attn.row<64xf32>
+        %n = attn.sqnorm %y : !attn.row<64xf32>
+        tile.yield %y, %n : !attn.row<64xf32>, f32
+      }
+      tile.store %made#0, %keys[%b, %h, %c0] to %c0 : !tile.tile<q64, d64, f32>, !rows
+      tile.store %made#1, %norms[%b, %h, %c0] to %c0 : !tile.tile<q64, f32>, !numbers
+      %also = tile.rows %x(%j) : (!tile.tile<q64, d64, f32>, !tile.tile<q64, index>) -> !tile.tile<q64, d64, f32> {
+      ^bb0(%row: !attn.row<64xf32>, %position: index):
+        %y = attn.unit %row : !attn.row<64xf32>
+        tile.yield %y : !attn.row<64xf32>
+      }
+      tile.store %also, %values[%b, %h, %c0] to %c0 : !tile.tile<q64, d64, f32>, !rows
+    }
+    return
+  }
+  func.func @maps.stage1(%p: !rows {attn.arg = #attn.arg<kind = param, name = "p", axes = ["batch", "kv_head", "nk"]>},
+      %keys: !rows {attn.arg = #attn.arg<kind = workspace, name = "w1", axes = ["batch", "kv_head", "nk"]>},
+      %values: !rows {attn.arg = #attn.arg<kind = workspace, name = "w2", axes = ["batch", "kv_head", "nk"]>}) {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant 0.0 : f32
+    scf.forall (%b, %h) in (1, 1) {
+      %x = tile.load %keys[%b, %h, %c0] to %c0 : !rows -> !tile.tile<k64, d64, f32>
+      %y = tile.load %p[%b, %h, %c0] to %c0 : !rows -> !tile.tile<k64, d64, f32>
+      %z = tile.load %values[%b, %h, %c0] to %c0 : !rows -> !tile.tile<k64, e64, f32>
+    }
+    return
+  }
+}
+
+// -----
+
 // Features of one element each are made by all threads, not by a thread a row;
 // they are tf32, and sums over keys stay f32. Rows that come a second time stay
 // behind the readers of the first.

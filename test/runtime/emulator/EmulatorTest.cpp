@@ -123,6 +123,38 @@ TEST(EmulatorTest, RowMaps) {
   check(feature, shapeOf(100, 100, 48, 64, Type::bf16));
 }
 
+// Rows that a map makes of 16-bit rows keep digits and exponents that 16 bits
+// have not: above 65504 in f16, and where weights are far apart.
+TEST(EmulatorTest, MadeRowsAreMoreThan16Bits) {
+  const char *large = "attention l(q, k, v) { q = 1e5*q\n k = 1e5*k\n"
+                      "kappa = exp(1e-10*dot(q, k)/sqrt(dim)) }";
+  check(large, shapeOf(100, 100, 64, 64, Type::f16));
+  const char *turned =
+      "attention t(q, k, v) { q = rope(q, i)\n k = rope(k, j)\n"
+      "kappa = exp(dot(q, k))\n mask = causal }";
+  check(turned, shapeOf(129, 129, 64, 64, Type::bf16));
+  check(turned, shapeOf(70, 129, 128, 72, Type::f16));
+}
+
+// A made row meets one that was given, and may do so beside products of two
+// given ones, whose rows lie as four warps want them.
+TEST(EmulatorTest, MadeRowsMeetGivenOnes) {
+  const char *query = "attention a(q, k, v) { q = rope(q, i)\n"
+                      "kappa = exp(dot(q, k)) }";
+  const char *key = "attention c(q, k, v; h > 0) { k = 3*unit(k)\n"
+                    "kappa = exp(-sqdist(q, k)/(2*h^2)) }";
+  const char *both = "attention b(q, k, v) { kappa = exp(dot(q, k) + dot(2*q, "
+                     "tanh(k)) - sqdist(tanh(q), k)/9)\n mask = causal }";
+
+  for (Type type : {Type::bf16, Type::f16}) {
+    check(query, shapeOf(100, 100, 64, 64, type));
+    CallShape shape = shapeOf(100, 100, 48, 64, type);
+    shape.numbers = {{"h", 2.0}};
+    check(key, shape);
+    check(both, shapeOf(100, 100, 64, 64, type));
+  }
+}
+
 // Powers whose base is divided by a running power of two.
 TEST(EmulatorTest, HighDegrees) {
   const char *power = "attention p(q, k, v) { kappa = (0.2 + dot(q, k))^8\n "
