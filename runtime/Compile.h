@@ -19,6 +19,7 @@
 #include "runtime/Import.h"
 #include "runtime/Signature.h"
 #include "runtime/StoredCode.h"
+#include "runtime/reference/Noise.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -68,7 +69,7 @@ public:
   /// Runs the machine code.
   void run(const Binding &binding, const Threads &threads) const;
   /// Runs the reference interpreter; with `noise`, as if results were rounded.
-  void interpret(const Binding &binding, uint64_t noise = 0);
+  void interpret(const Binding &binding, const Noise &noise = {});
 
 private:
   friend class Compilation;

@@ -114,6 +114,14 @@ bool Kernel::Impl::roundsWeights(Type storage) const {
   return !rules.reference && level->matrixVectors && storage == Type::bf16;
 }
 
+Noise Kernel::Impl::noiseOf(Type storage) const {
+  Noise noise;
+  // Rows that maps make are tf32 there (LegalizeForCuda).
+  if (rules.gpu && (storage == Type::bf16 || storage == Type::f16))
+    noise.madeRows = halfUnit(kTf32Digits);
+  return noise;
+}
+
 struct Kernel::Impl::GpuCode {
   StaticSizes sizes;
   Type storage;

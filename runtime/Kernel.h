@@ -17,6 +17,7 @@
 #include "runtime/Binder.h"
 #include "runtime/Execute.h"
 #include "runtime/Signature.h"
+#include "runtime/reference/Noise.h"
 
 #include <mutex>
 #include <shared_mutex>
@@ -65,6 +66,8 @@ struct Kernel::Impl {
   /// Whether weights of values of this type may be rounded to it before they
   /// are summed: by the matrix units of GPUs and CPUs.
   bool roundsWeights(Type storage) const;
+  /// How far results on the way may move where q, k and v are of this type.
+  Noise noiseOf(Type storage) const;
 
   std::shared_ptr<runtime::Compilation> compilation;
   const runtime::Signature &signature;

@@ -137,7 +137,7 @@ void Specialisation::run(const Binding &binding, const Threads &threads) const {
   execute(stages, stored.workspaces, binding, threads);
 }
 
-void Specialisation::interpret(const Binding &binding, uint64_t noise) {
+void Specialisation::interpret(const Binding &binding, const Noise &noise) {
   // The interpreter reads the IR, and the context does not lock.
   auto guard = parent->lock();
   if (!module) { // it was meant to be compiled

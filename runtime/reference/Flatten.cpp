@@ -40,6 +40,7 @@ private:
   LogicalResult flattenMap(MapOp op, std::vector<Instruction> &code);
   LogicalResult flattenPower(PowerOp op, Instruction &made);
   LogicalResult flattenRope(RopeOp op, Instruction &made);
+  void markMadeRows();
 
   Register newReal(Level level) {
     program.reals.push_back({});
@@ -92,7 +93,28 @@ FailureOr<Program> Flattener::flatten(Region &region,
       return failure();
     program.results.push_back(*result);
   }
+  markMadeRows();
   return std::move(program);
+}
+
+/// What the region yields, and what pairs take of one side.
+void Flattener::markMadeRows() {
+  llvm::DenseSet<int> taken;
+  for (Register result : program.results)
+    if (result.kind == RegisterKind::Row)
+      taken.insert(result.index);
+  for (auto &[value, found] : registers)
+    if (found.kind == RegisterKind::Row && found.level != OnPair &&
+        llvm::any_of(value.getUsers(), [&](Operation *user) {
+          auto result = user->getNumResults() == 1
+                            ? registers.find(user->getResult(0))
+                            : registers.end();
+          return result != registers.end() && result->second.level == OnPair;
+        }))
+      taken.insert(found.index);
+  for (Instruction &instruction : program.code)
+    instruction.isMade =
+        instruction.isRow && taken.contains(instruction.result);
 }
 
 FailureOr<Register> Flattener::registerOf(Operation *user, Value value) {
@@ -172,6 +194,7 @@ LogicalResult Flattener::flattenMap(MapOp op, std::vector<Instruction> &code) {
   made.args.push_back(yielded->index);
   made.number = static_cast<int64_t>(op.getRows().size());
   made.level = level;
+  made.isRow = true; // its body's results are rounded
   Register result = newRow(level, length);
   made.result = result.index;
   registers[op.getResult()] = result;

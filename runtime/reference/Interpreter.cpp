@@ -27,7 +27,7 @@ struct Sequence {
 
 class Interpreter {
 public:
-  Interpreter(AttentionOp op, ArrayRef<ReferenceArray> arrays, uint64_t noise)
+  Interpreter(AttentionOp op, ArrayRef<ReferenceArray> arrays, Noise noise)
       : op(op), noise(noise) {
     for (const ReferenceArray &array : arrays)
       memories.push_back({array, stridesOf(array)});
@@ -62,7 +62,7 @@ private:
   LogicalResult checkFault();
 
   AttentionOp op;
-  uint64_t noise;
+  Noise noise;
   std::vector<Memory> memories;
   int64_t lengths[3]; ///< of the mapped rows of q, k and v
   std::optional<Program> mapPrograms[3], kappaProgram, maskProgram, termProgram;
@@ -166,8 +166,10 @@ LogicalResult Interpreter::prepare() {
 
   for (std::optional<Evaluator> *evaluator :
        {&maps[0], &maps[1], &maps[2], &kappa})
-    if (*evaluator && noise)
-      (*evaluator)->addNoise(noise++);
+    if (*evaluator && noise.seed) {
+      (*evaluator)->addNoise(noise);
+      ++noise.seed;
+    }
 
   if (!op.getMask().empty()) {
     if (failed(made = flatten(op.getMask(), memories, {})))
@@ -367,7 +369,7 @@ LogicalResult Interpreter::run() {
 } // namespace
 
 LogicalResult interpret(func::FuncOp function, ArrayRef<ReferenceArray> arrays,
-                        uint64_t noise) {
+                        const Noise &noise) {
   SmallVector<AttentionOp> found;
   function.walk([&](AttentionOp op) { found.push_back(op); });
   if (found.size() != 1)

@@ -11,6 +11,7 @@
 #include "attn/attn.h"
 #include "dialect/attn/Attn.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/reference/Noise.h"
 
 namespace attn {
 
@@ -32,11 +33,11 @@ using ReferenceArray = Tensor;
 /// index outside of a parameter, which is only found on the way.
 ///
 /// With `noise`, the results of all operations in f_Q, f_K, f_V and kappa are
-/// moved at random as if they were rounded to f32: how much the answer changes
-/// is how much of it f32 arithmetic can promise.
+/// moved at random as if they were rounded: how much the answer changes is how
+/// much of it a target that rounds them can promise.
 mlir::LogicalResult interpret(mlir::func::FuncOp function,
                               llvm::ArrayRef<ReferenceArray> arrays,
-                              uint64_t noise = 0);
+                              const Noise &noise = {});
 
 } // namespace attn
 

@@ -43,17 +43,21 @@ Evaluator::Evaluator(const Program &program,
 
 void attn::reference::disturb(Machine &machine,
                               const Instruction &instruction) {
-  auto factor = [&] { // SplitMix64
-    uint64_t z = (machine.noise += 0x9e3779b97f4a7c15u);
+  Noise &noise = machine.noise;
+  auto factor = [&](double most) { // SplitMix64
+    uint64_t z = (noise.seed += 0x9e3779b97f4a7c15u);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     double uniform = static_cast<int64_t>(z ^ (z >> 31)) * 0x1p-63;
-    return 1 + uniform * 0x1p-24;
+    return 1 + uniform * most;
   };
   if (instruction.isRow) {
+    double most = std::max(instruction.rounds ? noise.numbers : 0,
+                           instruction.isMade ? noise.madeRows : 0);
     double *row = machine.rows[instruction.result];
-    for (int64_t t = 0; t < machine.lengths[instruction.result]; ++t)
-      row[t] *= factor();
+    for (int64_t t = 0; most > 0 && t < machine.lengths[instruction.result];
+         ++t)
+      row[t] *= factor(most);
     return;
   }
   Scaled &real = machine.reals[instruction.result];
@@ -75,11 +79,11 @@ void attn::reference::disturb(Machine &machine,
     double size = std::sqrt(squares);
     if (instruction.handler == squaredDistance && norms > 0)
       size *= std::min(1.0, 16 * real.m / norms);
-    real.m += (factor() - 1) * size;
+    real.m += (factor(noise.numbers) - 1) * size;
   }
-  real.m *= factor();
+  real.m *= factor(noise.numbers);
   if (real.e != 0) // compiled code has the exponent in f32, too
-    real.e *= factor();
+    real.e *= factor(noise.numbers);
 }
 
 void Evaluator::run(Level level) {

@@ -15,6 +15,7 @@
 #define ATTN_RUNTIME_REFERENCE_PROGRAM_H
 
 #include "runtime/reference/Elements.h"
+#include "runtime/reference/Noise.h"
 #include "runtime/reference/Scaled.h"
 #include <array>
 #include <memory>
@@ -59,8 +60,8 @@ struct Machine {
   const std::vector<Memory> *memories = nullptr;
   /// Set by an instruction that could not do its work.
   const char *fault = nullptr;
-  /// Not 0: the state of a generator by which rounded results are moved.
-  uint64_t noise = 0;
+  /// Its seed is the state of the generator by which results are moved.
+  Noise noise;
 };
 
 struct Instruction {
@@ -70,7 +71,8 @@ struct Instruction {
   int result = 0;
   std::vector<int> args;
   bool rounds = false;           ///< in f32 the result would be rounded
-  bool isRow = false;            ///< the result is a row
+  bool isRow = false;            ///< the result is a row,
+  bool isMade = false;           ///< which the region yields or pairs take
   int64_t number = 0;            ///< a predicate, a degree, a memory
   std::vector<double> weights;   ///< frequencies, multinomial weights
   std::vector<int32_t> indices;  ///< multisets of coordinates
@@ -78,13 +80,13 @@ struct Instruction {
   std::shared_ptr<const std::vector<float>> rows; ///< random rows
 };
 
-/// Moves a result by up to half a unit in the last place of f32.
+/// Moves a result as far as the machine's noise says.
 void disturb(Machine &machine, const Instruction &instruction);
 
 /// Computes a result, moved where noise is asked for.
 inline void execute(Machine &machine, const Instruction &instruction) {
   instruction.handler(machine, instruction);
-  if (machine.noise && instruction.rounds)
+  if (machine.noise.seed && (instruction.rounds || instruction.isMade))
     disturb(machine, instruction);
 }
 
@@ -106,9 +108,8 @@ class Evaluator {
 public:
   Evaluator(const Program &program, const std::vector<Memory> &memories);
 
-  /// From now on every result is moved at random as if it were rounded to f32:
-  /// what the answer changes by is what f32 can promise. 0 turns it off.
-  void addNoise(uint64_t seed) { machine.noise = seed; }
+  /// From now on every result is moved at random, unless the seed is 0.
+  void addNoise(const Noise &noise) { machine.noise = noise; }
 
   /// Sets batch, heads and lengths, and computes what depends on no position.
   void enterHead(int64_t batch, int64_t head, int64_t kvHead, int64_t nq,

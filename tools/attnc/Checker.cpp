@@ -128,12 +128,13 @@ void Checker::compareWithReference(const CheckCase &made,
   if (exact)
     approximation.add(made.group, expected, compute(*exact, problem));
   std::vector<Results> moved;
-  for (uint64_t seed : {1, 2})
+  Noise noise = compiled.getImpl().noiseOf(given.type);
+  for (uint64_t seed : {1, 2}) {
+    noise.seed = made.recipe.seed + seed;
     moved.push_back(compute(
-        reference, perturbed(signature, problem, made.recipe.seed + seed),
-        false, [&](const Prepared &prepared) {
-          runWithNoise(prepared, made.recipe.seed + seed);
-        }));
+        reference, perturbed(signature, problem, noise.seed), false,
+        [&](const Prepared &prepared) { runWithNoise(prepared, noise); }));
+  }
   for (const std::string &name : signature.results) {
     std::vector<const Array *> others;
     for (const Results &results : moved)

@@ -8,7 +8,7 @@
 // What float32 can promise depends on the problem: exp(1000) moves by 1e-4 when
 // its argument is rounded. So every bound is the larger of a fixed one and
 // eight times what the reference's own answer moves when its inputs move by a
-// unit in the last place.
+// unit in the last place, and results on the way by what the target rounds.
 //
 //===----------------------------------------------------------------------===//
 

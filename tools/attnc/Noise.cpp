@@ -1,4 +1,4 @@
-//===- Noise.cpp - what f32 arithmetic can promise ------------------------===//
+//===- Noise.cpp - what a target can promise ------------------------------===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,7 +15,7 @@
 
 using namespace attn;
 
-void attn::runWithNoise(const runtime::Prepared &prepared, uint64_t seed) {
-  prepared.code->interpret(prepared.binding, seed);
+void attn::runWithNoise(const runtime::Prepared &prepared, const Noise &noise) {
+  prepared.code->interpret(prepared.binding, noise);
   prepared.binding.finish();
 }

@@ -1,4 +1,4 @@
-//===- Noise.h - what f32 arithmetic can promise ----------------*- C++ -*-===//
+//===- Noise.h - what a target can promise ----------------------*- C++ -*-===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,12 +9,13 @@
 #define ATTN_TOOLS_NOISE_H
 
 #include "runtime/Kernel.h"
+#include "runtime/reference/Noise.h"
 
 namespace attn {
 
 /// Runs the reference with every intermediate result moved at random as if it
-/// were rounded to f32. A seed that is not 0 names the numbers.
-void runWithNoise(const runtime::Prepared &prepared, uint64_t seed);
+/// were rounded as `noise` says.
+void runWithNoise(const runtime::Prepared &prepared, const Noise &noise);
 
 } // namespace attn
 
