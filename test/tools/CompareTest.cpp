@@ -119,3 +119,14 @@ TEST(Compare, SaysWhere) {
   got.data<float>()[2] = 3;
   EXPECT_EQ(compare("mass", got, want, {}).place, "[1, 0] is 3, expected 0");
 }
+
+// By norms, so that one element that moves far says nothing of the others: the
+// movement is 0.01/2 of |o|, the bound eight times that.
+TEST(Compare, AsAWholeByNorms) {
+  Array want = reals({1, 1, 1, 1}), moved = reals({1.01, 1, 1, 1});
+  Comparison result =
+      compare("o", floats({1.05f, 0.95f, 1.05f, 0.95f}), want, {&moved}, 4e-3);
+  EXPECT_NEAR(result.error, 0.05, 1e-6);
+  EXPECT_NEAR(result.bound, 0.04, 1e-12);
+  EXPECT_EQ("o" + result.place, "o as a whole, by its norm");
+}

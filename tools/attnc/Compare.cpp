@@ -161,8 +161,9 @@ Comparison attn::compare(const std::string &name, const Array &got,
     else if (std::isinf(have)) // rounded out of the range
       error = std::fabs(want) > 0.97 * storage.largest ? 0 : INFINITY;
     else if (asAWhole) {
+      double own = shiftAt(n); // of norms, as the error is
       errors += (have - want) * (have - want);
-      movements += movement * movement;
+      movements += own * own;
       sizes += want * want;
       continue;
     } else
@@ -186,7 +187,7 @@ Comparison attn::compare(const std::string &name, const Array &got,
       worstRatio = error / bound;
       worst.error = error;
       worst.bound = bound;
-      worst.place = "as a whole, by its norm,";
+      worst.place = " as a whole, by its norm";
     }
   }
   if (worstRatio > 1)
