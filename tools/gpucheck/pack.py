@@ -12,6 +12,7 @@ import tempfile
 import time
 
 import primitives
+import products
 from arrays import Pool, pack as pack_array, read_npy, widen, write_npy
 
 LIMIT = 60 << 20
@@ -129,19 +130,39 @@ class Nvrtc:
         return code.raw
 
 
-def compile_primitives(root, directory, architectures):
-    with open(root + "/lowering/cuda/prelude/Device.h") as f:
-        device = f.read()
-    with open(root + "/tools/gpucheck/primitives.cu") as f:
-        source = "#ifdef ATTN_HOST_PRELUDE\n#include ATTN_HOST_PRELUDE\n#else\n" + device + "#endif\n" + f.read()
-    serves, nvrtc = {}, Nvrtc()
-    for arch in list(architectures) + ["ptx"]:
-        serves[arch] = f"primitives.{arch}"
-        with gzip.GzipFile(f"{directory}/{serves[arch]}.gz", "wb", mtime=0) as f:
-            f.write(nvrtc.compile(source, "primitives.cu", "compute_" + PTX[3:] if arch == "ptx" else arch))
-    with gzip.GzipFile(f"{directory}/primitives.cu.gz", "wb", mtime=0) as f:
-        f.write(source.encode())
-    return serves
+def compile_programs(root, attnc, directory, architectures):
+    """What tries the functions of the machine: each file's name by architecture, by program."""
+    nvrtc, codes = Nvrtc(), {}
+
+    def keep(name, data):
+        with gzip.GzipFile(f"{directory}/{name}.gz", "wb", mtime=0) as f:
+            f.write(data)
+
+    def add(program, source, serves):
+        keep(program.name + ".cu", source.encode())
+        for arch in serves:
+            file = f"{program.name}.{arch}"
+            keep(file, nvrtc.compile(source, program.name, "compute_" + PTX[3:] if arch == "ptx" else arch))
+            codes.setdefault(program.name, {})[arch] = file
+
+    def read(path):
+        with open(root + path) as f:
+            return f.read()
+    add(primitives.PROGRAM, "#ifdef ATTN_HOST_PRELUDE\n#include ATTN_HOST_PRELUDE\n#else\n" +
+        read("/lowering/cuda/prelude/Device.h") + "#endif\n" + read("/tools/gpucheck/primitives.cu"),
+        list(architectures) + ["ptx"])
+    if products.ARCH not in architectures:
+        return codes
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/products.attn", "w") as f:
+            f.write(products.SPEC)
+        for program in products.PROGRAMS:
+            kind = program.name.split(".")[1]
+            emitted = call([attnc, "compile", folder + "/products.attn", "--target=cuda", "--arch=" + products.ARCH,
+                            "--type=" + kind, "--tiles=" + products.TILES])
+            add(program, emitted[:emitted.index("//===- the kernels")] +
+                f"using Element = {kind.title()};\n" + read("/tools/gpucheck/products.cu"), [products.ARCH])
+    return codes
 
 
 # --- cases -----------------------------------------------------------------------------------
@@ -241,8 +262,8 @@ def pack(directory, attnc, only, architectures):
     shutil.rmtree(directory, ignore_errors=True)
     os.makedirs(directory + "/gpucheck")
     pool = Pool()
-    plan = {"pool": pool.digest(), "codes": {}, "cases": [], "timed": []}
-    plan["codes"]["primitives"] = compile_primitives(root, directory, architectures)
+    plan = {"pool": pool.digest(), "cases": [], "timed": []}
+    plan["codes"] = compile_programs(root, attnc, directory, architectures)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as executor, \
             tempfile.TemporaryDirectory() as specs:
         codes, cases = {}, []

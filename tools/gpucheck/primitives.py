@@ -2,10 +2,36 @@
 import math
 import struct
 
-from arrays import bf16_bits, bits_of, f16_bits, from_bits
+from arrays import bf16_bits, bits_of, f16_bits, from_bits, pack as pack_array
 
-SECTIONS, THREADS, WORDS = 8, 64, 8
-SHARED_BYTES = 2048
+THREADS = 64
+
+
+class Program:
+    """A kernel of one block that tries functions of the machine: out[section][thread][word]."""
+
+    def __init__(self, name, entry, sections, threads, words, shared, given, expected, arch=None):
+        self.name, self.entry, self.threads, self.words, self.shared = name, entry, threads, words, shared
+        self.size, self.arch = 4 * sections * threads * words, arch  # arch: the only one that has them
+        self.given, self.expected = given, expected  # bytes; (name, section, word) -> values, allowed
+
+    def faults(self, out):
+        """{name: the first difference} of what the kernel wrote. Values are one a thread; allowed is
+        the difference that may be, None: they are bits."""
+        found, table = {}, struct.unpack("<%dI" % (self.size // 4), out)
+        for (name, section, word), (values, allowed) in self.expected().items():
+            found.setdefault(name, "")
+            for thread, wanted in enumerate(values):
+                got = table[(section * self.threads + thread) * self.words + word]
+                if allowed is None:
+                    good, text = got == wanted, f"{got:#x}, not {wanted:#x}"
+                else:
+                    limit = allowed * wanted if allowed > 0 else -allowed
+                    good = abs(from_bits(got) - wanted) <= limit
+                    text = f"{from_bits(got)!r}, not {wanted!r}"
+                if not good and not found[name]:
+                    found[name] = f"thread {thread}, word {word}: {text}"
+        return found
 
 
 def matrix_a(i, k):
@@ -52,7 +78,6 @@ def tf32_bits(x):
 
 
 def expected():
-    """(name, section, word) -> (a word a thread, the difference that is allowed, None: bits)."""
     numbers, result = inputs(), {}
 
     def add(name, section, first, values, allowed=None):
@@ -95,19 +120,5 @@ def expected():
     return result
 
 
-def faults(out):
-    """{name: the first difference} of what the kernel wrote."""
-    found, table = {}, struct.unpack("<%dI" % (SECTIONS * THREADS * WORDS), out)
-    for (name, section, word), (values, allowed) in expected().items():
-        found.setdefault(name, "")
-        for thread, wanted in enumerate(values):
-            got = table[(section * THREADS + thread) * WORDS + word]
-            if allowed is None:
-                good, text = got == wanted, f"{got:#x}, not {wanted:#x}"
-            else:
-                limit = allowed * wanted if allowed > 0 else -allowed
-                good = abs(from_bits(got) - wanted) <= limit
-                text = f"{from_bits(got)!r}, not {wanted!r}"
-            if not good and not found[name]:
-                found[name] = f"thread {thread}, word {word}: {text}"
-    return found
+PROGRAM = Program("primitives", "attn_primitives", sections=8, threads=THREADS, words=8, shared=2048,
+                  given=lambda: pack_array("f32", inputs()), expected=expected)

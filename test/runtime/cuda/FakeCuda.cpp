@@ -236,7 +236,7 @@ void *compileSource(const std::string &source) {
   std::string command =
       "c++ -std=c++17 -O1 -march=native -ffp-contract=fast -w -shared -fPIC "
       "-fno-gnu-unique -I '" ATTN_SOURCE
-      "' -DATTN_HOST_PRELUDE='\"runtime/emulator/Host.h\"' " +
+      "' -DATTN_HOST_PRELUDE='\"runtime/emulator/WarpGroups.h\"' " +
       path + "/kernel.cpp -o " + path + "/kernel.so";
   void *library = std::system(command.c_str())
                       ? nullptr

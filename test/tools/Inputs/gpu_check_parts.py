@@ -9,6 +9,7 @@ import arrays
 import driver
 import peers  # that it needs no PyTorch to be imported
 import primitives
+import products
 
 # 1 + 2^-8 lies half way between 1 and its neighbour, and 1 is even; 1 + 3 2^-8 goes up.
 assert [arrays.bf16_bits(x) for x in (1.0, 1 + 2**-8, 1 + 3 * 2**-8, -2.0)] == [0x3F80, 0x3F80, 0x3F82, 0xC000]
@@ -38,15 +39,24 @@ for capability, wanted in {80: "a", 86: "a", 87: "a", 89: "b", 90: "c", 91: "d",
 assert gpu.choose({"sm_80": "a"})[0] is None
 assert driver.evaluate("B * Hq * ceildiv(Nq, 64)", {"B": 2, "Hq": 3, "Nq": 65}) == 12
 
+# A thread's sums: warp 1, lane 5 has rows 16 + 1 and 8 below, and of every 8 columns 2 and 3.
+assert [products.place(37, n) for n in (0, 1, 2, 4, 6, 31)] == \
+    [(17, 2), (17, 3), (25, 2), (17, 10), (25, 10), (25, 59)]
+# In units of 16 bytes: 5760 are 360, 128 are 8, and 1024 are 64.
+assert products.described(5760, 128, 1024) == [360 + 8 * 65536, 64]
+# 51 mod 17, 70 mod 13, 90 mod 11.
+assert (products.left(17, 0), products.right(10, 0), products.value(0, 10)) == (-8, -1, -3)
+
 # A difference of one bit in one thread is found, and named.
-words = [0] * (primitives.SECTIONS * primitives.THREADS * primitives.WORDS)
-for (name, section, word), (values, allowed) in primitives.expected().items():
-    for thread, value in enumerate(values):
-        words[(section * primitives.THREADS + thread) * primitives.WORDS + word] = \
-            value if allowed is None else arrays.bits_of(value)
-pack = struct.Struct("<%dI" % len(words))
-assert not any(primitives.faults(pack.pack(*words)).values())
-words[(2 * primitives.THREADS + 17) * primitives.WORDS] ^= 1 << 13
-faults = primitives.faults(pack.pack(*words))
-assert [name for name, fault in faults.items() if fault] == ["mma f16"] and "thread 17, word 0" in faults["mma f16"]
+for program, section, named in ((primitives.PROGRAM, 2, "mma f16"), (products.PROGRAMS[1], 5, "publish f16")):
+    words = [0] * (program.size // 4)
+    for (name, at, word), (values, allowed) in program.expected().items():
+        for thread, value in enumerate(values):
+            words[(at * program.threads + thread) * program.words + word] = \
+                value if allowed is None else arrays.bits_of(value)
+    pack = struct.Struct("<%dI" % len(words))
+    assert not any(program.faults(pack.pack(*words)).values())
+    words[(section * program.threads + 17) * program.words] ^= 1 << 13
+    faults = program.faults(pack.pack(*words))
+    assert [name for name, fault in faults.items() if fault] == [named] and "thread 17, word 0" in faults[named]
 print("parts as expected")
