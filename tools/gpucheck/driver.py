@@ -90,10 +90,15 @@ class Gpu:
         self.check(self.cuda.cuFuncSetAttribute(function, 8, shared))
         return function
 
-    def launch(self, function, blocks, threads, shared, values):
+    def launch(self, *what):
+        self.check(self.prepare(*what)())
+
+    def prepare(self, function, blocks, threads, shared, values):
+        """What launches, and returns the driver's answer: in microseconds, since kernels take few."""
         words = [ctypes.c_longlong(v) for v in values]
         pointers = (ctypes.c_void_p * len(words))(*[ctypes.addressof(w) for w in words])
-        self.check(self.cuda.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, shared, None, pointers, None))
+        go, rest = self.cuda.cuLaunchKernel, (blocks, 1, 1, threads, 1, 1, shared, None, pointers, None)
+        return lambda values=words: go(function, *rest)  # pointers point to them
 
     def seconds(self, run, most=0.3):
         """The least time of a run, by the GPU's clock, after two that are not counted."""
@@ -130,7 +135,12 @@ class Kernel:
         self.gpu.cuda.cuModuleUnload(self.module)
 
     def launch(self, arrays):
-        """`arrays`: (role, name) -> (address, shape, strides)."""
+        for go in self.prepare(arrays):
+            self.gpu.check(go())
+
+    def prepare(self, arrays):
+        """The launches; `arrays`: (role, name) -> (address, shape, strides)."""
+        launches = []
         for kernel, function in zip(self.about["kernels"], self.functions):
             values, extents = [], {}
             for p in kernel["parameters"]:
@@ -141,7 +151,8 @@ class Kernel:
                     extents[p["name"]] = values[-1]
             blocks = evaluate(kernel["grid"], extents)
             if blocks:
-                self.gpu.launch(function, blocks, kernel["block"], kernel["shared_bytes"], values)
+                launches.append(self.gpu.prepare(function, blocks, kernel["block"], kernel["shared_bytes"], values))
+        return launches
 
     def arrays(self, given, extents, element):
         """Device arrays for every argument: `given` by (role, name), the rest made here; and what
@@ -154,11 +165,17 @@ class Kernel:
             if a["role"] in ("key_lengths", "query_lengths", "offset"):
                 shape = [0]
             else:
-                batch, heads, count = (a["shape"] if a["role"] == "workspace" else "B Hq Nq").split(" ", 2)
+                batch, heads, count = a.get("shape", "B Hq Nq").split(" ", 2)
                 shape = [extents[batch], extents[heads], evaluate(count, extents)] + ([a["row"]] if "row" in a else [])
             owned.append(self.gpu.allocate(None, max(1, math.prod(shape)) * BYTES.get(a["type"], element)))
             result[key] = (owned[-1], shape, strides_of(shape))
         return result, owned
+
+
+def tokens(array, begin, count, element):
+    """Those rows of an array (address, shape, strides)."""
+    address, shape, strides = array
+    return address + begin * strides[2] * element, shape[:2] + [count] + shape[3:], strides
 
 
 def evaluate(formula, extents):

@@ -22,18 +22,32 @@ PTX = "sm_86"  # what other GPUs compile: the architecture with the least shared
 # the code of bf16 but for a type: its rows are of the first length alone.
 SHAPES = [(65, 65, 64), (33, 100, 128), (5, 1100, 64)]
 HEADS = (4, 2)
+# Examples whose calls go on from a state, too: a sequence in calls of so many tokens. Those of at
+# most FEW tokens have a program of their own, as in the runtime (kFewTokens).
+RECURRENT, PIECES, FEW = ("elu1", "retnet"), (70, 17, 8, 1, 1, 1, 1, 1), 16
+GOES_ON, A_STEP = ["--schedule=recurrent"], ["--schedule=recurrent", f"--tiles={FEW},{FEW}"]
 # Parameters of the examples; what is not here gets 0.5. cosformer's M is beyond all positions,
 # where no weight is negative; rows lie about 8 to 11 apart: a narrower kernel would see one key.
 NUMBERS = {"h": 8, "sigma": 6, "W": 12, "M": 2400, "leave_out": 0, "n": 9, "w": 40, "g": 0.9}
+def spec_of(head, body):
+    return f"attention {head} {{ {body} }}"
+
+
+SOFTMAX, YAT, LINEAR = "softmax(q, k, v)", "yat(q, k, v; b >= 0, eps > 0)", "linear(q, k, v)"
+EXP, NEAR = "kappa = exp(dot(q, k) / sqrt(dim))", "kappa = (dot(q, k) + b)^2 / (sqdist(q, k) + eps)"
+ELU = "phi(x) = elu(x) + 1; kappa = dot(phi(q), phi(k))"
+CAUSAL = "; mask = causal"
+# What is timed, in bf16, at each row length. Without a shape: at the lengths that are asked for.
 TIMED = {
-    "softmax": "attention softmax(q, k, v) { kappa = exp(dot(q, k) / sqrt(dim)) }",
-    "softmax causal": "attention softmax(q, k, v) { kappa = exp(dot(q, k) / sqrt(dim)); mask = causal }",
-    "yat": "attention yat(q, k, v; b >= 0, eps > 0) { kappa = (dot(q, k) + b)^2 / (sqdist(q, k) + eps) }",
-    "yat causal": "attention yat(q, k, v; b >= 0, eps > 0) "
-                  "{ kappa = (dot(q, k) + b)^2 / (sqdist(q, k) + eps); mask = causal }",
-    "linear": "attention linear(q, k, v) { phi(x) = elu(x) + 1; kappa = dot(phi(q), phi(k)) }",
-    "linear causal": "attention linear(q, k, v) "
-                     "{ phi(x) = elu(x) + 1; kappa = dot(phi(q), phi(k)); mask = causal }",
+    "softmax": {"spec": spec_of(SOFTMAX, EXP)},
+    "softmax causal": {"spec": spec_of(SOFTMAX, EXP + CAUSAL)},
+    "yat": {"spec": spec_of(YAT, NEAR)},
+    "yat causal": {"spec": spec_of(YAT, NEAR + CAUSAL)},
+    "linear": {"spec": spec_of(LINEAR, ELU)},
+    "linear causal": {"spec": spec_of(LINEAR, ELU + CAUSAL)},
+    # A token for each of 1024 states.
+    "linear step": {"spec": spec_of(LINEAR, ELU + CAUSAL), "options": A_STEP, "lengths": (64,),
+                    "shape": {"B": 64, "Hq": 16, "Hk": 16, "Nq": 1, "Nk": 1}},
 }
 
 
@@ -50,10 +64,10 @@ def call(command):
 
 # --- machine code ----------------------------------------------------------------------------
 
-def compile_one(attnc, spec, kind, d, stem, directory, architectures):
+def compile_one(attnc, spec, kind, d, options, stem, directory, architectures):
     """Sources, and a cubin for each that is another one; which file serves which architecture."""
     serves, bodies = {}, {}
-    common = [attnc, "compile", spec, "--target=cuda", "--type=" + kind, f"--D={d}", f"--Dv={d}"]
+    common = [attnc, "compile", spec, "--target=cuda", "--type=" + kind, f"--D={d}", f"--Dv={d}"] + options
 
     def emit(arch, what, folder):
         path = f"{folder}/{what}"
@@ -186,8 +200,9 @@ def extent(axis, case):
     return int(high) - int(low) + 1 if colon else known.get(axis, case["D"])  # else a size variable
 
 
-def make_case(attnc, spec, kind, nq, nk, d, at, pool):
-    """Inputs as pieces of the pool, and what float64 makes of them, at some rows."""
+def make_case(attnc, spec, kind, nq, nk, d, at, pool, pieces=None):
+    """Inputs as parts of the pool, and what float64 makes of them, at some rows; in pieces: which
+    code computes how many tokens."""
     name = os.path.basename(spec)[:-5]
     described = json.loads(call([attnc, "compile", spec, "--target=cuda", "--emit=launch", f"--D={d}", f"--Dv={d}"]))
     roles = [(a["role"], a["name"], a["row"]) for a in described["arguments"] if a["role"] in ("query", "key", "value")]
@@ -230,6 +245,10 @@ def make_case(attnc, spec, kind, nq, nk, d, at, pool):
     case["row"] = len(o) // case["Hq"] // count
     case["rows"] = sorted({0, 1, 2, 3, count // 3, count // 2, 2 * count // 3, count - 3, count - 2, count - 1} &
                           set(range(count)))
+    if pieces:
+        ends = [sum(n for _, n in pieces[:i + 1]) for i in range(len(pieces))]
+        case.update(stem=f"{name}.recurrent.{kind}.{d}", pieces=pieces)
+        case["rows"] = sorted({0, 1, count // 3, *ends[:-1], *(end - 1 for end in ends)})
     expected = [x for h in range(case["Hq"]) for r in case["rows"]
                 for x in o[(h * count + r) * case["row"]:(h * count + r + 1) * case["row"]]]
     return case, pack_array("f32", expected)
@@ -274,14 +293,21 @@ def pack(directory, attnc, only, architectures):
                     if kind == "f16" and d != SHAPES[0][2]:
                         continue
                     cases.append(executor.submit(make_case, attnc, spec, kind, nq, nk, d, 7919 * n + 104729 * s, pool))
-                    codes.setdefault(f"{name}.{kind}.{d}", (spec, kind, d))
+                    codes.setdefault(f"{name}.{kind}.{d}", (spec, kind, d, []))
+                for d in () if name not in RECURRENT else (64,) if kind == "f16" else (64, 128):
+                    stem, few = f"{name}.recurrent.{kind}.{d}", f"{name}.step.{kind}.{d}"
+                    codes[stem], codes[few] = (spec, kind, d, GOES_ON), (spec, kind, d, A_STEP)
+                    pieces, count = [(few if n <= FEW else stem, n) for n in PIECES], sum(PIECES)
+                    cases.append(executor.submit(make_case, attnc, spec, kind, count, count, d, 7919 * n + 50021, pool,
+                                                 pieces))
         for short in (name for name in wanted if name in timed):
             spec = f"{specs}/{short}.attn"
             with open(spec, "w") as f:
-                f.write(TIMED[timed[short]])
-            for d in (64, 128):
-                codes[f"{short}.{d}"] = (spec, "bf16", d)
-                plan["timed"].append({"stem": f"{short}.{d}", "name": timed[short], "D": d})
+                f.write(TIMED[timed[short]]["spec"])
+            one = TIMED[timed[short]]
+            for d in one.get("lengths", (64, 128)):
+                codes[f"{short}.{d}"] = (spec, "bf16", d, one.get("options", []))
+                plan["timed"].append({"stem": f"{short}.{d}", "name": timed[short], "D": d, "shape": one.get("shape")})
         made = {stem: executor.submit(compile_one, attnc, *of, stem, directory, architectures)
                 for stem, of in codes.items()}
         with open(directory + "/expected.bin", "wb") as f:
