@@ -45,6 +45,9 @@ TIMED = {
     "yat causal": {"spec": spec_of(YAT, NEAR + CAUSAL)},
     "linear": {"spec": spec_of(LINEAR, ELU)},
     "linear causal": {"spec": spec_of(LINEAR, ELU + CAUSAL)},
+    # A query a head, eight heads to those of a key: split by keys, which are more than a cache holds.
+    "softmax decode": {"spec": spec_of(SOFTMAX, EXP), "lengths": (128,),
+                       "shape": {"B": 1, "Hq": 64, "Hk": 8, "Nq": 1, "Nk": 65536}},
     # A token for each of 1024 states.
     "linear step": {"spec": spec_of(LINEAR, ELU + CAUSAL), "options": A_STEP, "lengths": (64,),
                     "shape": {"B": 64, "Hq": 16, "Hk": 16, "Nq": 1, "Nk": 1}},

@@ -36,6 +36,17 @@ def step(q, k, v, states, sums):
     return (q @ states / (q * sums).sum(-1, keepdim=True)).to(v.dtype)
 
 
+def decode(q, k, v):
+    """What runs attention with heads that share keys, as well as this PyTorch can."""
+    import torch.nn.functional as F
+    try:
+        F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+        return lambda: F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+    except TypeError:  # before 2.5
+        k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+        return lambda: F.scaled_dot_product_attention(q, k, v)
+
+
 def seconds(name, d, shape):
     """The least time of a run; raises where PyTorch or its memory does not do."""
     import torch
@@ -48,6 +59,7 @@ def seconds(name, d, shape):
         all_states = [(torch.zeros(heads, d, d, device="cuda"), torch.zeros(heads, 1, d, device="cuda"))
                       for _ in range(8)]
     run = {"softmax": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=causal),
+           "softmax decode": decode(q, k, v) if name == "softmax decode" else None,
            "yat": lambda: yat(q, k, v, causal),
            "linear": lambda: linear(q, k, v, causal),
            "linear step": lambda: [step(q, k, v, *all_states[n % 8]) for n in range(times)],
