@@ -52,11 +52,11 @@ static std::vector<int64_t> parseTiles(const std::string &text) {
   return {*q, *k};
 }
 
-/// Beside the output, under the name that the kernel has.
-static std::string launchPath(const std::string &output,
-                              const std::string &name) {
-  std::filesystem::path folder = std::filesystem::path(output).parent_path();
-  return (folder / (name + ".launch.json")).string();
+/// Beside the output: k.launch.json of k.cu.
+static std::string launchPath(const std::string &output) {
+  return std::filesystem::path(output)
+      .replace_extension(".launch.json")
+      .string();
 }
 
 static int64_t sharedBytesOf(const CudaProgram &program, size_t n,
@@ -136,7 +136,7 @@ int attn::compileForCuda(const CompileCudaOptions &given) {
   files.emplace_back(given.output);
   files[0].write(bytes);
   if (given.emit != "launch") {
-    files.emplace_back(launchPath(given.output, program.name));
+    files.emplace_back(launchPath(given.output));
     files[1].write(launchJson(program));
   }
   commitAll(files);

@@ -77,7 +77,7 @@ def compile_one(attnc, spec, kind, d, options, stem, directory, architectures):
         call(common + ["--arch=" + arch, "--emit=" + what, "-o", path])
         with open(path, "rb") as f:
             data = f.read()
-        with open(glob.glob(folder + "/*.launch.json")[0]) as f:
+        with open(f"{folder}/{what}.launch.json") as f:
             return data, json.load(f)
 
     def keep(name, data, launch):
