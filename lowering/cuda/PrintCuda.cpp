@@ -134,8 +134,9 @@ FailureOr<CudaProgram> attn::printCuda(ModuleOp module,
                      program.architecture + ", made by attnc.\n//\n";
   for (const std::string &line : about)
     head += "//   " + line + "\n";
-  head += "//\n// How to launch it stands in " + program.name +
-          ".launch.json. Compile with --std=c++17 --ftz=true.\n\n";
+  head +=
+      "//\n// How to launch it stands in the .launch.json beside it. Compile "
+      "with --std=c++17 --ftz=true.\n\n";
   std::string device = cudaDevicePrelude().str(),
               tiles = cudaTilePrelude().str();
   if (!file.products.empty()) {

@@ -47,7 +47,7 @@ def inputs():
     numbers = [matrix_a(n // 16, n % 16) for n in range(256)]
     numbers += [matrix_b(n // 16, n % 16) for n in range(128)]
     # Between two neighbours in every type, exactly half way in some.
-    numbers += [(-1) ** n * (1 + n / 64 + (n % 3) * 2.0 ** -(8 + n % 5)) for n in range(64)]
+    numbers += [(-1) ** n * (1 + n / 64 + (n % 4) * 2.0 ** -(8 + n % 5)) for n in range(64)]
     numbers += [-130.0 + 2.375 * n for n in range(64)]
     numbers += [math.pi * (n - 31.5) / 32 for n in range(64)]
     return [from_bits(bits_of(x)) for x in numbers]
@@ -73,8 +73,9 @@ def words(bits, lane, transposed):
 
 
 def tf32_bits(x):
-    """To 10 bits after the point; what is half way, away from 0."""
-    return bits_of(x) + 0x1000 & 0xFFFFE000
+    """To 10 bits after the point; of what is half way, to the even one."""
+    bits = bits_of(x)
+    return bits + 0xFFF + (bits >> 13 & 1) & 0xFFFFE000
 
 
 def expected():

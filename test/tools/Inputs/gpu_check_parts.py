@@ -14,7 +14,9 @@ import products
 # 1 + 2^-8 lies half way between 1 and its neighbour, and 1 is even; 1 + 3 2^-8 goes up.
 assert [arrays.bf16_bits(x) for x in (1.0, 1 + 2**-8, 1 + 3 * 2**-8, -2.0)] == [0x3F80, 0x3F80, 0x3F82, 0xC000]
 assert arrays.f16_bits(1 + 2**-11) == 0x3C00 and arrays.f16_bits(-0.5) == 0xB800
-assert primitives.tf32_bits(1 + 2**-11) == arrays.bits_of(1 + 2**-10)  # half way, away from 0
+# Half way to the even one, which is below and above.
+assert primitives.tf32_bits(1 + 2**-11) == arrays.bits_of(1)
+assert primitives.tf32_bits(1 + 3 * 2**-11) == arrays.bits_of(1 + 2**-9)
 for kind, step in (("f32", 2**-23), ("bf16", 2**-7), ("f16", 2**-10)):
     values = [0.0, -1.0, 1 + step, 3.5]
     assert list(arrays.widen(kind, arrays.pack(kind, values))) == values, kind
