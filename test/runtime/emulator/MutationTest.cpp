@@ -161,6 +161,29 @@ TEST(MutationTest, RowsOfAnotherGroupAreCaught) {
                "sm_90a");
 }
 
+// Rows that a map makes: a kernel ahead makes the keys'.
+class RopeBf16 : public Mutation {};
+TEST_P(RopeBf16, IsCaught) {
+  CallShape shape;
+  shape.Nq = shape.Nk = 100;
+  shape.type = Type::bf16;
+  EmulatedCall call("attention r(q, k, v) { q = rope(q, i); k = rope(k, j); "
+                    "kappa = exp(dot(q, k)) }",
+                    shape);
+  expectCaught(call, GetParam());
+}
+INSTANTIATE_TEST_SUITE_P(
+    All, RopeBf16,
+    ::testing::Values(Fault{"ColumnsOfKeysSwapped",
+                            "tf32Bits(pair[0]), tf32Bits(pair[1])",
+                            "tf32Bits(pair[1]), tf32Bits(pair[0])", 0},
+                      Fault{"WrongKeys", "k.place(8 * n + g, column(s, 0))",
+                            "k.place(8 * n + g / 2, column(s, 0))", 0},
+                      Fault{"NoBarrierBeforeTheStore",
+                            "barrier();\n  storeRows(", "storeRows(", 0},
+                      Fault{"NoWaitForKeys", "arrive<1>();", "barrier();", 0}),
+    [](const auto &info) { return info.param.name; });
+
 class YatF32 : public Mutation {};
 TEST_P(YatF32, IsCaught) {
   CallShape shape;
