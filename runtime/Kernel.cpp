@@ -119,6 +119,9 @@ Noise Kernel::Impl::noiseOf(Type storage) const {
   // Rows that maps make are tf32 there (LegalizeForCuda).
   if (rules.gpu && (storage == Type::bf16 || storage == Type::f16))
     noise.madeRows = halfUnit(kTf32Digits);
+  // So are features, in the linear order.
+  if (options.schedule != "quadratic")
+    noise.features = noise.madeRows;
   return noise;
 }
 

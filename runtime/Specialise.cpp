@@ -13,8 +13,10 @@
 
 #include "attn/attn.h"
 #include "dialect/attn/Attn.h"
+#include "dialect/attn/Axes.h"
 #include "lowering/Passes.h"
 #include "lowering/Pipelines.h"
+#include "lowering/analysis/LinearLicence.h"
 
 #include <chrono>
 
@@ -137,6 +139,22 @@ void Specialisation::run(const Binding &binding, const Threads &threads) const {
   execute(stages, stored.workspaces, binding, threads);
 }
 
+/// Whether the linear order may be used, with other features than the rows that
+/// kappa multiplies.
+static bool mayDeriveFeatures(func::FuncOp function) {
+  int64_t multiplied = 0, rank = 0;
+  function.walk([&](AttentionOp op) {
+    LinearLicence licence = licenseLinear(op);
+    rank = licence.scan == LinearScan::Refused ? 0 : licence.rank;
+    AxesOf axes(op.getKappa(), {QueryAxis, KeyAxis});
+    op.getKappa().walk([&](DotOp dot) {
+      if (axes(dot.getResult()) == PairAxes)
+        multiplied += cast<RowType>(dot.getLhs().getType()).getLength();
+    });
+  });
+  return rank > multiplied;
+}
+
 void Specialisation::interpret(const Binding &binding, const Noise &noise) {
   // The interpreter reads the IR, and the context does not lock.
   auto guard = parent->lock();
@@ -144,7 +162,10 @@ void Specialisation::interpret(const Binding &binding, const Noise &noise) {
     module = parent->specialisedModule(sizes);
     parent->applyFeatures(*module);
   }
-  parent->check([&] {
-    return attn::interpret(attentionFunction(*module), binding.arrays, noise);
-  });
+  func::FuncOp function = attentionFunction(*module);
+  Noise moved = noise;
+  if (noise.seed && noise.features > 0 && !mayDeriveFeatures(function))
+    moved.features = 0;
+  parent->check(
+      [&] { return attn::interpret(function, binding.arrays, moved); });
 }

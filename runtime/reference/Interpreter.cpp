@@ -60,6 +60,12 @@ private:
                 int64_t h, int64_t n, int64_t firstPosition,
                 std::vector<double> &out);
   LogicalResult checkFault();
+  /// As if features, which are made of the rows, were rounded.
+  void moveFeatures(std::vector<double> &rows) {
+    for (double &x : rows)
+      x *= movesFeatures() ? movedOne(noise.seed, noise.features) : 1;
+  }
+  bool movesFeatures() const { return noise.seed && noise.features > 0; }
 
   AttentionOp op;
   Noise noise;
@@ -315,10 +321,12 @@ LogicalResult Interpreter::runHead(int64_t b, int64_t h,
 
   if (h % group == 0) { // the group shares its keys
     readRows(op.getKey(), maps[1], b, kv, sequence.keys, 0, keys);
+    moveFeatures(keys);
     readRows(op.getValue(), maps[2], b, kv, sequence.keys, 0, values);
   }
   readRows(op.getQuery(), maps[0], b, h, sequence.rows, sequence.offset,
            queries);
+  moveFeatures(queries);
   kappa->prepareKeys(sequence.keys, keys.data());
   if (mask)
     mask->prepareKeys(sequence.keys, nullptr);
@@ -338,6 +346,8 @@ LogicalResult Interpreter::runHead(int64_t b, int64_t h,
       }
       kappa->evaluatePair(j);
       visible.push_back({j, kappa->real(0)});
+      if (movesFeatures())
+        visible.back().kappa.m *= movedOne(noise.seed, 2 * noise.features);
     }
     FailureOr<Denominator> denominator = denominatorOf(position);
     if (failed(denominator) || failed(checkFault()))

@@ -32,7 +32,20 @@ struct Noise {
   /// Of the rows that f_Q, f_K and f_V make, and of those that pairs take and
   /// that are not the arguments themselves.
   double madeRows = 0;
+  /// Of features that are derived from kappa: as if they were of rows that are
+  /// rounded themselves, and kappa the product of two rounded numbers.
+  double features = 0;
 };
+
+/// 1, moved by at most `most` up or down; `state` is a generator's
+/// (SplitMix64).
+inline double movedOne(uint64_t &state, double most) {
+  uint64_t z = (state += 0x9e3779b97f4a7c15u);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  double uniform = static_cast<double>(static_cast<int64_t>(z ^ (z >> 31)));
+  return 1 + uniform * 0x1p-63 * most;
+}
 
 } // namespace attn
 

@@ -44,13 +44,7 @@ Evaluator::Evaluator(const Program &program,
 void attn::reference::disturb(Machine &machine,
                               const Instruction &instruction) {
   Noise &noise = machine.noise;
-  auto factor = [&](double most) { // SplitMix64
-    uint64_t z = (noise.seed += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    double uniform = static_cast<int64_t>(z ^ (z >> 31)) * 0x1p-63;
-    return 1 + uniform * most;
-  };
+  auto factor = [&](double most) { return movedOne(noise.seed, most); };
   if (instruction.isRow) {
     double most = std::max(instruction.rounds ? noise.numbers : 0,
                            instruction.isMade ? noise.madeRows : 0);

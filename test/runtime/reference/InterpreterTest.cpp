@@ -266,6 +266,29 @@ TEST_F(ReferenceTest, NoiseOfMadeRows) {
             0x1p-20);
 }
 
+// As if rows were rounded, and kappa the product of two rounded features: of
+// q.k with one element each by 4 units, and by 2 where no row is in it.
+TEST_F(ReferenceTest, NoiseOfFeatures) {
+  q = {1, 0};
+  k = {1, 0};
+  v = {10};
+  for (auto [kappa, most] :
+       {std::pair("%w = attn.dot %a, %b : !attn.row<?xf32>, !attn.row<?xf32>",
+                  4.),
+        std::pair("%w = arith.constant 3.0 : f32", 2.)}) {
+    noise = {};
+    ASSERT_TRUE(succeeded(run(kappa)));
+    double exact = mass[0], largest = 0;
+    noise.features = halfUnit(kTf32Digits);
+    for (noise.seed = 1; noise.seed < 200; ++noise.seed) {
+      ASSERT_TRUE(succeeded(run(kappa)));
+      largest = std::max(largest, std::abs(mass[0] / exact - 1));
+    }
+    EXPECT_LT(largest, 1.01 * most * 0x1p-11);
+    EXPECT_GT(largest, 0.6 * most * 0x1p-11);
+  }
+}
+
 TEST_F(ReferenceTest, AnIndexOutsideIsAnError) {
   std::string error;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
