@@ -150,9 +150,9 @@ def CpuDispatchPass : Pass<"attn-cpu-dispatch", "::mlir::ModuleOp"> {
 def LegalizeForCudaPass : Pass<"attn-legalize-for-cuda", "::mlir::ModuleOp"> {
   let summary = "tile loops in the form that is printed as CUDA C++";
   let description = [{
-    Rows get the storage type of the module (`attn.storage`), copies begin as early as their
-    addresses are known, a scaling of queries becomes one of products. What the printer needs
-    changed is changed here.
+    Rows get the storage type of the module (`attn.storage`), or tf32 where that has 16 bits and
+    a map made them of q or k; copies begin as early as their addresses are known, a scaling of
+    queries becomes one of products. What the printer needs changed is changed here.
   }];
   let dependentDialects = ["::attn::tile::TileDialect", "::mlir::arith::ArithDialect"];
 }
