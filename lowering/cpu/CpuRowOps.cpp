@@ -44,7 +44,8 @@ void RowEmitter::emitUnit(UnitOp unit) {
   buffers[unit.getResult()] = memory;
 }
 
-/// Angles are reduced in f64: position * frequency loses whole turns in f32.
+/// Angles are reduced in f64: position * frequency loses whole turns in f32,
+/// and whole positions lose digits there from 2^24 on.
 void RowEmitter::emitRope(RopeOp rope) {
   int64_t n = length(rope.getResult()), half = n / 2;
   Value memory = buffer(n);
@@ -73,8 +74,11 @@ void RowEmitter::emitRope(RopeOp rope) {
     Value first = rope.getInterleaved() ? e.mul(t, e.index(2)) : t;
     Value second = rope.getInterleaved() ? e.add(first, 1) : e.add(t, half);
     for (int64_t v = 0; v < vectors(); ++v) {
-      Value position =
-          e.make<arith::ExtFOp>(wide, scalar(rope.getPosition(), v));
+      Value position;
+      if (auto whole = rope.getPosition().getDefiningOp<arith::SIToFPOp>())
+        position = e.make<arith::SIToFPOp>(wide, scalar(whole.getIn(), v));
+      else
+        position = e.make<arith::ExtFOp>(wide, scalar(rope.getPosition(), v));
       Value angle = e.make<arith::MulFOp>(position, frequency);
       Value turns = e.make<math::FloorOp>(
           e.make<arith::MulFOp>(angle, wideConstant(1 / turn)));

@@ -112,10 +112,14 @@ LogicalResult CudaPrinter::printRowOp(Operation &op, int64_t queries) {
           realText(std::pow(base, -static_cast<double>(t) / half), true).code;
     tables +=
         "ATTN_CONSTANT double " + table + "[] = {\n    " + numbers + "};\n\n";
+    // Whole positions as they are: f32 does not hold all of them.
+    Value position = rope.getPosition();
+    if (auto whole = position.getDefiningOp<arith::SIToFPOp>())
+      position = whole.getIn();
     return kept("rotated", "rope<" + lengthText(result) + ", " +
                                (rope.getInterleaved() ? "true" : "false") +
                                ">(" + codeOf(rope.getRow()) + ", " +
-                               codeOf(rope.getPosition()) + ", " + table + ")");
+                               codeOf(position) + ", " + table + ")");
   }
   if (auto project = dyn_cast<ProjectOp>(op)) {
     unsigned axis = project.getIndices().size();

@@ -156,9 +156,9 @@ LogicalResult LinearEmitter::emitQueries(Value q0, Value first, Value base,
   RegionTiles mask(b, op.getMask(), at, tileQ, tileQ);
   if (!query || failed(kappa.enterQuery(queryRows, nullptr, positions)) ||
       failed(kappa.enterKeys(keys.rows ? keys.rows : keys.features, keys.begin,
-                             keyPositions)) ||
+                             keyPositions, at.nk)) ||
       failed(mask.enterQuery({}, nullptr, positions)) ||
-      failed(mask.enterKeys({}, keys.begin, keyPositions)))
+      failed(mask.enterKeys({}, keys.begin, keyPositions, at.nk)))
     return failure();
 
   // Inside the tile: pairs, by kappa itself. A row of few keys may have a kappa

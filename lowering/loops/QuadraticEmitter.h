@@ -60,10 +60,13 @@ private:
   State initialState(mlir::Value sink);
   llvm::FailureOr<State> stateFromSink();
   llvm::FailureOr<mlir::Value> sinkOf();
-  mlir::LogicalResult loopOverKeys(mlir::Value lo, mlir::Value hi,
-                                   State &state);
-  llvm::FailureOr<State> keyStep(mlir::Value j0, const State &state,
-                                 Visibility visible);
+  mlir::Value padding(mlir::Value extent, int64_t tile);
+  /// In tiles from `lo` on; the first is `missing` (null: no) keys short, where
+  /// `lo` is 0.
+  mlir::LogicalResult loopOverKeys(mlir::Value lo, mlir::Value hi, State &state,
+                                   mlir::Value missing = {});
+  llvm::FailureOr<State> keyStep(mlir::Value j0, mlir::Value limit,
+                                 const State &state, Visibility visible);
   Visibility visibility(mlir::Value j0, mlir::Value j1);
   mlir::LogicalResult finish(const State &state);
   mlir::LogicalResult storeWeights(const State &state, mlir::Value denominator,
@@ -74,7 +77,8 @@ private:
   struct Weights {
     mlir::Value exponent, edge, keep;
   };
-  llvm::FailureOr<Weights> enterTile(mlir::Value j0, Visibility visible);
+  llvm::FailureOr<Weights> enterTile(mlir::Value j0, mlir::Value limit,
+                                     Visibility visible);
   mlir::Value pairWeights(const Weights &w, mlir::Value gauge);
   mlir::Value shares(const Weights &w, mlir::Value shift,
                      mlir::Value denominator, mlir::Value empty);
@@ -100,7 +104,7 @@ private:
   mlir::Value group; ///< query heads of a key/value head
   Coordinates at;
   mlir::Value q0, queries, positions, lastPosition, firstPosition, keyExtent,
-      queryExtent;
+      queryExtent, endOfQueries; ///< of the tile, at most
   std::optional<RegionTiles> kappa, mask;
   bool gauge = false, unitFactor = true;
   int index[NumSlots];

@@ -7,6 +7,7 @@
 
 #include "lowering/loops/QuadraticLoops.h"
 #include "dialect/tile/MatrixUnit.h"
+#include "dialect/tile/ShortFirst.h"
 #include "lowering/loops/QuadraticEmitter.h"
 #include "lowering/loops/Sequences.h"
 
@@ -35,7 +36,7 @@ LogicalResult QuadraticEmitter::begin(int64_t queries) {
   auto yield = cast<YieldOp>(op.getKappa().front().getTerminator());
   gauge = yield.getValues().size() == 2;
   unitFactor = gauge && matchPattern(yield.getValues()[1], m_OneFloat());
-  queryExtent = b.dim(op.getQuery(), 2);
+  queryExtent = endOfQueries = b.dim(op.getQuery(), 2);
   keyExtent = b.dim(op.getKey(), 2);
   // No heads, no groups: keep the division defined.
   group = b.make<arith::DivSIOp>(b.dim(op.getQuery(), 1),
@@ -65,7 +66,7 @@ void QuadraticEmitter::enterSequence() {
 /// Where the queries of a tile of one head stand.
 void QuadraticEmitter::enterPositions() {
   firstPosition = b.add(q0, emitOffset(b, op, at));
-  Value rowsHere = b.min(b.sub(queryExtent, q0), b.index(tileQ));
+  Value rowsHere = b.min(b.sub(endOfQueries, q0), b.index(tileQ));
   lastPosition = b.sub(b.add(firstPosition, rowsHere), b.index(1));
   positions = b.iota(firstPosition, perQueryInt);
 }
@@ -104,8 +105,9 @@ QuadraticEmitter::State QuadraticEmitter::initialState(Value sink) {
 /// The tile of queries of one head, and what needs no key.
 LogicalResult QuadraticEmitter::loadQueries() {
   int64_t length = cast<MemRefType>(op.getQuery().getType()).getDimSize(3);
+  Value end = endOfQueries == queryExtent ? at.nq : b.min(at.nq, endOfQueries);
   queries = b.make<tile::LoadOp>(b.type("qd", {tileQ, length}), op.getQuery(),
-                                 ValueRange{at.batch, at.head, q0}, at.nq);
+                                 ValueRange{at.batch, at.head, q0}, end);
   kappa.emplace(b, op.getKappa(), at, tileQ, tileK);
   mask.emplace(b, op.getMask(), at, tileQ, tileK);
   if (failed(kappa->enterQuery(queries, &op.getQueryMap(), positions)))
@@ -120,6 +122,12 @@ FailureOr<QuadraticEmitter::State> QuadraticEmitter::stateFromSink() {
   return initialState(*sink);
 }
 
+/// What `extent` lacks to be whole tiles.
+Value QuadraticEmitter::padding(Value extent, int64_t tile) {
+  Value tiles = b.make<arith::CeilDivSIOp>(extent, b.index(tile));
+  return b.sub(b.mul(tiles, b.index(tile)), extent);
+}
+
 scf::ForallOp QuadraticEmitter::enterTilesOfHeads() {
   Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
   scf::ForallOp grid = enterGrid({group, tiles});
@@ -127,6 +135,11 @@ scf::ForallOp QuadraticEmitter::enterTilesOfHeads() {
     grid->setAttr(tile::kMatrixUnitAttrName, UnitAttr::get(grid.getContext()));
   at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
   q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
+  if (op->hasAttr(tile::kShortFirstAttrName)) {
+    Value start = b.sub(q0, padding(queryExtent, tileQ));
+    endOfQueries = b.add(start, b.index(tileQ));
+    q0 = b.max(start, b.index(0));
+  }
   enterSequence();
   enterPositions();
   return grid;
@@ -139,7 +152,10 @@ LogicalResult QuadraticEmitter::lower() {
   if (failed(loadQueries()))
     return failure();
   FailureOr<State> state = stateFromSink();
-  if (failed(state) || failed(loopOverKeys(b.index(0), at.nk, *state)) ||
+  Value missing =
+      op->hasAttr(tile::kShortFirstAttrName) ? padding(at.nk, tileK) : Value();
+  if (failed(state) ||
+      failed(loopOverKeys(b.index(0), at.nk, *state, missing)) ||
       failed(finish(*state)))
     return failure();
   op.erase();
@@ -158,8 +174,12 @@ Visibility QuadraticEmitter::visibility(Value j0, Value j1) {
 }
 
 LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
-                                             State &state) {
+                                             State &state, Value missing) {
   bool failedInside = false;
+  // The loops count keys that are missing, too.
+  auto keyAt = [&](Value j) {
+    return missing ? b.max(b.sub(j, missing), first) : j;
+  };
   // A loop from `lo` to `hi`; under a mask its body runs where some pair of
   // [j, j + step) may be visible.
   auto loop =
@@ -173,7 +193,7 @@ LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
                                   nested.getInsertionPoint());
               State inside(arguments);
               Value end = b.min(b.add(j, b.index(step)), hi);
-              Visibility visible = visibility(j, end);
+              Visibility visible = visibility(keyAt(j), keyAt(end));
               if (op.getMask().empty()) {
                 b.make<scf::YieldOp>(body(j, end, visible, inside));
                 return;
@@ -189,8 +209,12 @@ LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
             });
         carried.assign(forOp.getResults().begin(), forOp.getResults().end());
       };
-  auto step = [&](Value j0, Value, Visibility visible, const State &inside) {
-    FailureOr<State> next = keyStep(j0, inside, visible);
+  auto step = [&](Value j, Value end, Visibility visible, const State &inside) {
+    Value limit = at.nk;
+    if (missing) // of the first tile; later ones say how far keys go
+      limit =
+          b.select(b.cmp(CmpIPredicate::slt, j, missing), keyAt(end), limit);
+    FailureOr<State> next = keyStep(keyAt(j), limit, inside, visible);
     failedInside |= failed(next);
     return failed(next) ? inside : *next;
   };
@@ -198,6 +222,8 @@ LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
     loop(first, last, tileK, state, step);
     return failure(failedInside);
   }
+  if (missing)
+    last = b.add(last, missing);
   // Whole stretches that nobody sees are skipped at once.
   loop(first, last, 32 * tileK, state,
        [&](Value lo, Value hi, Visibility, const State &outer) {

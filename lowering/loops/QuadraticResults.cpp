@@ -18,7 +18,7 @@ LogicalResult QuadraticEmitter::finish(const State &state) {
                get(state, Best), get(state, BestAt), get(state, PLogP),
                unitFactor};
   RowResults results(b, op, at, tileQ);
-  if (failed(results.emit(sums, q0, queryExtent, positions)))
+  if (failed(results.emit(sums, q0, endOfQueries, positions)))
     return failure();
   if (op.wants(Result::Weights))
     return storeWeights(state, results.denominator, results.empty);
@@ -82,7 +82,7 @@ LogicalResult QuadraticEmitter::storeWeights(const State &state,
         b.setInsertionPoint(nested.getInsertionBlock(),
                             nested.getInsertionPoint());
         Value end = b.min(b.add(j0, b.index(tileK)), keyExtent);
-        FailureOr<Weights> w = enterTile(j0, visibility(j0, end));
+        FailureOr<Weights> w = enterTile(j0, at.nk, visibility(j0, end));
         Value weights;
         if (succeeded(w))
           weights = op.getNormalize() == Normalize::Mass
@@ -92,7 +92,7 @@ LogicalResult QuadraticEmitter::storeWeights(const State &state,
         if (weights)
           b.make<tile::StoreOp>(weights, op.getOutput(Result::Weights),
                                 ValueRange{at.batch, at.head, q0, j0},
-                                queryExtent);
+                                endOfQueries);
         b.make<scf::YieldOp>();
       });
   return failure(failedInside);

@@ -18,14 +18,14 @@ using arith::CmpFPredicate;
 using arith::CmpIPredicate;
 
 FailureOr<QuadraticEmitter::Weights>
-QuadraticEmitter::enterTile(Value j0, Visibility visible) {
+QuadraticEmitter::enterTile(Value j0, Value limit, Visibility visible) {
   Weights w;
   Value keyPositions = b.iota(j0, b.type("k", {tileK}, b.getIndexType()));
-  if (failed(kappa->enterKeys(op.getKey(), j0, keyPositions)) ||
-      failed(mask->enterKeys({}, j0, keyPositions)))
+  if (failed(kappa->enterKeys(op.getKey(), j0, keyPositions, limit)) ||
+      failed(mask->enterKeys({}, j0, keyPositions, limit)))
     return failure();
-  // A pair counts where the mask says so and the key exists.
-  Value past = b.cmp(CmpIPredicate::sgt, b.add(j0, b.index(tileK)), at.nk);
+  // A pair counts where the mask says so and the key is one of the tile's.
+  Value past = b.cmp(CmpIPredicate::sgt, b.add(j0, b.index(tileK)), limit);
   w.edge = b.either(past, b.negate(visible.all));
   SmallVector<Value> roots;
   if (!op.getMask().empty())
@@ -33,7 +33,7 @@ QuadraticEmitter::enterTile(Value j0, Visibility visible) {
         cast<YieldOp>(op.getMask().front().getTerminator()).getValues()[0]);
   w.keep = mask->mapPairs(
       roots, keyPositions, b.getI1Type(), [&](ValueRange root, ValueRange j) {
-        Value exists = b.cmp(CmpIPredicate::slt, j[0], at.nk);
+        Value exists = b.cmp(CmpIPredicate::slt, j[0], limit);
         return root.empty() ? exists : b.both(root[0], exists);
       });
   if (!w.keep)
@@ -71,8 +71,9 @@ Value QuadraticEmitter::pairWeights(const Weights &w, Value gaugeShift) {
 }
 
 FailureOr<QuadraticEmitter::State>
-QuadraticEmitter::keyStep(Value j0, const State &state, Visibility visible) {
-  FailureOr<Weights> weights = enterTile(j0, visible);
+QuadraticEmitter::keyStep(Value j0, Value limit, const State &state,
+                          Visibility visible) {
+  FailureOr<Weights> weights = enterTile(j0, limit, visible);
   if (failed(weights))
     return failure();
   Value mass = get(state, Mass), acc = get(state, Acc);
@@ -158,7 +159,7 @@ QuadraticEmitter::keyStep(Value j0, const State &state, Visibility visible) {
   }
   if (acc) {
     Value v = b.make<tile::LoadOp>(b.type("ke", {tileK, dimE}), op.getValue(),
-                                   ValueRange{at.batch, at.kvHead, j0}, at.nk);
+                                   ValueRange{at.batch, at.kvHead, j0}, limit);
     // Keys past the last are no rows of `v`: only a mask hides values (S2).
     bool hides = !op.getMask().empty();
     set(Acc, b.contract(p, v, rescaled(acc), hides ? weights->edge : Value(),

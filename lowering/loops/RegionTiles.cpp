@@ -183,11 +183,13 @@ LogicalResult RegionTiles::makeRows(Axes side, Value rows, Region *sideMap,
 // Once a key, once a pair
 //===----------------------------------------------------------------------===//
 
-LogicalResult RegionTiles::enterKeys(Value key, Value j0, Value positions) {
+LogicalResult RegionTiles::enterKeys(Value key, Value j0, Value positions,
+                                     Value end) {
   keyTiles.clear();
   keyNorms.clear();
   keyMemory = key;
   firstKey = j0;
+  endOfKeys = end;
   keyPositions = positions;
   if (key && isa<tile::TileType>(key.getType()) &&
       failed(makeRows(KeyAxis, key, nullptr, positions)))
@@ -247,7 +249,7 @@ FailureOr<Value> RegionTiles::keyRow(Value v) {
                                  "attn-hoist-row-maps first");
   }
   indices.push_back(firstKey);
-  Value tile = b.make<tile::LoadOp>(type, memory, indices, at.nk);
+  Value tile = b.make<tile::LoadOp>(type, memory, indices, endOfKeys);
   keyTiles[v] = tile;
   return tile;
 }

@@ -46,9 +46,9 @@ public:
                                  mlir::Value positions);
   /// Computes what a tile of keys adds. `key` is the memory of block argument
   /// 1, whose derived rows were hoisted, or its tile; `j0` the first key,
-  /// `positions` the tile of j.
+  /// `positions` the tile of j. Rows are those of keys below `end`.
   mlir::LogicalResult enterKeys(mlir::Value key, mlir::Value j0,
-                                mlir::Value positions);
+                                mlir::Value positions, mlir::Value end);
 
   /// The uniform scalar v, computed by enterQuery.
   mlir::Value uniform(mlir::Value v) { return uniforms.lookupOrDefault(v); }
@@ -99,7 +99,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> queryNorms, keyNorms;
   /// Query rows that a scaling of their products was folded into.
   llvm::DenseMap<mlir::Operation *, mlir::Value> scaled;
-  mlir::Value queryPositions, keyPositions, keyMemory, firstKey;
+  mlir::Value queryPositions, keyPositions, keyMemory, firstKey, endOfKeys;
 };
 
 } // namespace attn

@@ -13,6 +13,7 @@
 
 #include "dialect/attn/Axes.h"
 #include "dialect/tile/MatrixUnit.h"
+#include "dialect/tile/ShortFirst.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
@@ -314,6 +315,10 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
                        : std::pair(chooseTileQ(*level, module),
                                    chooseTileK(*level, value.getDimSize(3)));
       quadratic.setScheduleAttr(withTiles(order, tileQ, tileK));
+      // On vectors a short tile of keys costs less than a whole one.
+      if (level && !matrixUnit && !quadratic.getMask().empty() &&
+          tileQ % tileK == 0)
+        quadratic->setAttr(tile::kShortFirstAttrName, builder.getUnitAttr());
       op.erase();
       gpu ? splitKeysOfHeads(quadratic) : splitKeys(quadratic);
     }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 
 using namespace attn;
 
@@ -21,7 +22,8 @@ std::optional<double> attn::parseNumber(std::string_view text) {
       std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::result_out_of_range &&
       end == text.data() + text.size())
-    throw UsageError(fmt::format("{}: no 64-bit number has that size", text));
+    throw UsageError(
+        fmt::format("'{}' is a number that 64 bits do not hold", text));
   if (text.empty() || error != std::errc() || end != text.data() + text.size())
     return std::nullopt;
   return value;
@@ -56,6 +58,11 @@ GivenInputs::GivenInputs(const std::vector<std::string> &assignments) {
     if (std::optional<double> number = parseNumber(value)) {
       entry.number = *number;
       entry.isNumber = true;
+    } else if (std::filesystem::path path = value;
+               path.extension() != ".npy" && !std::filesystem::exists(path)) {
+      throw UsageError(fmt::format("--in {}: '{}' is no number, and there is "
+                                   "no file of that name",
+                                   name, value));
     } else {
       entry.array = readNpy(value);
     }

@@ -135,7 +135,10 @@ int attn::compileForCuda(const CompileCudaOptions &given) {
   std::vector<PendingFile> files;
   files.emplace_back(given.output);
   files[0].write(bytes);
-  if (given.emit != "launch") {
+  // Not beside a device or a pipe.
+  bool isFile = !std::filesystem::exists(given.output) ||
+                std::filesystem::is_regular_file(given.output);
+  if (given.emit != "launch" && isFile) {
     files.emplace_back(launchPath(given.output));
     files[1].write(launchJson(program));
   }

@@ -94,7 +94,8 @@ void attn::addLevelsOption(CLI::App &verb, std::string &levels) {
 void attn::addFastMathOption(CLI::App &verb, bool &fast) {
   verb.add_flag("--fast-math", fast,
                 "give up digits for speed: exponentials to 3e-6, divisions to "
-                "3 ulp; nothing is promised where kappa divides by 0 or inf");
+                "3 ulp; nothing is promised of what is infinite, nor where "
+                "something is divided by 0 or by more than 2^125");
 }
 
 CLI::Option *attn::addArchOption(CLI::App &verb, std::string &architecture,
@@ -122,7 +123,8 @@ void attn::checkTargetOptions(const CLI::App &verb, const std::string &target) {
       throw UsageError(fmt::format("{} is for {}, not for --target={}", name,
                                    owner, target));
   };
-  for (const char *name : {"--march", "--fast-math"})
+  for (const char *name :
+       {"--march", "--fast-math", "--header", "--c-name", "--few-queries"})
     if (target != "cpu")
       refuse(name, "the target cpu");
   for (const char *name : {"--arch", "--tiles", "--tf32"})

@@ -55,7 +55,7 @@ template <int N, class X> ATTN_FN auto unit(X x) {
 }
 /// Angles are reduced in double: position * frequency loses whole turns.
 template <int N, bool Interleaved, class X>
-ATTN_FN auto rope(X x, float position, const double *frequencies) {
+ATTN_FN auto rope(X x, double position, const double *frequencies) {
   return [=](int c) {
     int t = Interleaved ? c / 2 : c % (N / 2);
     bool second = Interleaved ? c % 2 : c >= N / 2;

@@ -149,8 +149,8 @@ struct Options {
   std::string cache = {};
   /// Faster arithmetic that gives up digits and special values: exponentials
   /// with a running maximum have a relative error of 3e-6, not 2e-7; divisions
-  /// are within 3 ulp, and nothing is promised where kappa divides by 0 or an
-  /// infinity.
+  /// are within 3 ulp, and nothing is promised of what is infinite, nor where
+  /// something is divided by 0 or by more than 2^125.
   bool fastMath = false;
   /// The order of the sums: "quadratic", weights first; "linear", sums over
   /// keys first, an error where that is not proven to be right; empty:
