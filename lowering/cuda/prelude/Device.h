@@ -135,8 +135,8 @@ ATTN_FN Tf32 roundTf32(float x) {
   asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(r.bits) : "f"(x));
 #else // which has ties away from zero alone
   u32 bits = __float_as_uint(x);
-  r.bits = x == x ? (bits + 0xfff + (bits >> 13 & 1)) & ~u32(0x1fff)
-                  : 0x7fffffff;
+  r.bits =
+      x == x ? (bits + 0xfff + (bits >> 13 & 1)) & ~u32(0x1fff) : 0x7fffffff;
 #endif
   return r;
 }
