@@ -177,6 +177,8 @@ LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
                                              State &state, Value missing) {
   bool failedInside = false;
   // The loops count keys that are missing, too.
+  if (missing)
+    last = b.add(last, missing);
   auto keyAt = [&](Value j) {
     return missing ? b.max(b.sub(j, missing), first) : j;
   };
@@ -222,8 +224,6 @@ LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
     loop(first, last, tileK, state, step);
     return failure(failedInside);
   }
-  if (missing)
-    last = b.add(last, missing);
   // Whole stretches that nobody sees are skipped at once.
   loop(first, last, 32 * tileK, state,
        [&](Value lo, Value hi, Visibility, const State &outer) {
