@@ -31,10 +31,12 @@ static constexpr CpuidBits v4{v3.leaf1Ecx,
                               v3.leaf7Ebx | 1u << 16 | 1u << 17 | 1u << 28 |
                                   1u << 30 | 1u << 31, // AVX512F to VL
                               v3.extended1Ecx, 0xe6};
-// AVX512_BF16 is in the chips that have AMX-BF16 and AMX-TILE, and told by a
-// leaf of its own.
-static constexpr CpuidBits amx{v4.leaf1Ecx, v4.leaf7Ebx, v4.extended1Ecx,
-                               v4.xcr0 | kTileRegisters, 1u << 22 | 1u << 24};
+static constexpr CpuidBits bf16{v4.leaf1Ecx, v4.leaf7Ebx, v4.extended1Ecx,
+                                v4.xcr0,     0,           1u << 5};
+static constexpr CpuidBits amx{bf16.leaf1Ecx,       bf16.leaf7Ebx,
+                               bf16.extended1Ecx,   bf16.xcr0 | kTileRegisters,
+                               1u << 22 | 1u << 24, // AMX-BF16, AMX-TILE
+                               bf16.leaf7Sub1Eax};
 
 static constexpr llvm::StringLiteral x86 = "x86_64-unknown-linux-gnu";
 
@@ -49,17 +51,20 @@ static constexpr llvm::StringLiteral x86 = "x86_64-unknown-linux-gnu";
 // keys and values.
 static const CpuLevel levels[] = {
     {"amx", x86, "x86-64-v4", "-prefer-256-bit,+amx-tile,+amx-bf16,+avx512bf16",
-     16, 4, 4, 4, 1, 64, true, true, FloatControl::MXCSR, amx, 2, 8, true},
+     16, 4, 4, 4, 1, 64, true, true, true, FloatControl::MXCSR, amx, 2, 8,
+     true},
+    {"avx512bf16", x86, "x86-64-v4", "-prefer-256-bit,+avx512bf16", 16, 4, 4, 4,
+     1, 64, true, true, true, FloatControl::MXCSR, bf16},
     {"x86-64-v4", x86, "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64, true,
-     true, FloatControl::MXCSR, v4},
-    {"x86-64-v3", x86, "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true, false,
+     true, false, FloatControl::MXCSR, v4},
+    {"x86-64-v3", x86, "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true, false, false,
      FloatControl::MXCSR, v3},
-    {"x86-64-v2", x86, "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false, false,
+    {"x86-64-v2", x86, "x86-64-v2", "", 4, 2, 6, 1, 8, 60, false, false, false,
      FloatControl::MXCSR, v2},
     // Armv8.0 with Advanced SIMD, which every AArch64 Linux has. 4 * 4 + 4 of
     // 32 registers, and multiplications by a lane of what else is loaded.
     {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", 4, 4, 4, 4, 4, 64,
-     true, false, FloatControl::FPCR, CpuidBits()},
+     true, false, false, FloatControl::FPCR, CpuidBits()},
 };
 
 llvm::ArrayRef<CpuLevel> attn::cpuLevels() { return levels; }
@@ -124,8 +129,10 @@ static const CpuLevel &detectLevel() {
   if (isHostArchitecture(*findCpuLevel("aarch64")))
     return *findCpuLevel("aarch64");
   if (has({"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"})) {
-    bool tiles = has({"amx-tile", "amx-bf16", "avx512bf16"});
-    return *findCpuLevel(tiles && mayUseTileRegisters() ? "amx" : "x86-64-v4");
+    if (!has({"avx512bf16"}))
+      return *findCpuLevel("x86-64-v4");
+    bool tiles = has({"amx-tile", "amx-bf16"}) && mayUseTileRegisters();
+    return *findCpuLevel(tiles ? "amx" : "avx512bf16");
   }
   if (has({"avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}))
     return *findCpuLevel("x86-64-v3");

@@ -31,7 +31,8 @@ enum class FloatControl {
 
 /// What CPUID and XGETBV must report; 0s: the level is not told by them.
 struct CpuidBits {
-  uint32_t leaf1Ecx = 0, leaf7Ebx = 0, extended1Ecx = 0, xcr0 = 0, leaf7Edx = 0;
+  uint32_t leaf1Ecx = 0, leaf7Ebx = 0, extended1Ecx = 0, xcr0 = 0, leaf7Edx = 0,
+           leaf7Sub1Eax = 0;
 };
 
 /// The tile registers in XCR0. A process may use them if it asks the system.
@@ -51,6 +52,7 @@ struct CpuLevel {
   int64_t tileK;          ///< keys in a tile
   bool hasHalfConversion; ///< converts f16 to f32 and back (F16C, FCVT)
   bool hasScale; ///< multiplies by 2^floor(x) (AVX-512: vscalefps, vreduceps)
+  bool hasPairProducts; ///< adds two products of bf16 (AVX512_BF16: vdpbf16ps)
   FloatControl control; ///< what an entry sets and restores
   CpuidBits cpuid;      ///< for code that picks its level when it runs
   /// Vectors in a panel, and panels, where products of bf16 rows go through

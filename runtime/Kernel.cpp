@@ -111,7 +111,9 @@ std::string Kernel::Impl::levelName() const {
 bool Kernel::Impl::roundsWeights(Type storage) const {
   if (rules.gpu)
     return storage == Type::bf16 || storage == Type::f16;
-  return !rules.reference && level->matrixVectors && storage == Type::bf16;
+  // Of few queries, at least.
+  return !rules.reference && storage == Type::bf16 &&
+         (level->matrixVectors || level->hasPairProducts);
 }
 
 Noise Kernel::Impl::noiseOf(Type storage) const {

@@ -127,6 +127,10 @@ def Attn_Order : Attn_Enum<"Order", "the order of the parentheses", [
     I32EnumAttrCase<"Quadratic", 0, "quadratic">, I32EnumAttrCase<"Linear", 1, "linear">,
     I32EnumAttrCase<"Recurrent", 2, "recurrent">]>;
 
+def Attn_Products : Attn_Enum<"Products", "what multiplies rows with rows, and weights with values", [
+    I32EnumAttrCase<"Numbers", 0, "numbers">, I32EnumAttrCase<"Pairs", 1, "pairs">,
+    I32EnumAttrCase<"Tiles", 2, "tiles">]>;
+
 def Attn_LinearScan : Attn_Enum<"LinearScan", "how the linear order may sum over keys", [
     I32EnumAttrCase<"Refused", 0, "refused">, I32EnumAttrCase<"Whole", 1, "whole">,
     I32EnumAttrCase<"Ordered", 2, "ordered">]>;
@@ -191,12 +195,34 @@ def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
     rows stay while tiles of `tile_k` key rows pass by. Where there is an operation of either
     order, one of them works on a sequence: the linear one if
     `pair_cost` nq nk > `row_cost` (nq + nk). Costs of 0: there is no other operation.
+    `products`: of f32 `numbers`; or of bf16 rows as they are stored, by instructions that add two
+    products at once (`pairs`) or by a matrix unit (`tiles`), for both of which weights are rounded
+    to bf16. `short_first`: the first tile is the one that is not whole, of queries as of keys. Where
+    the mask is causal its few queries see the fewest keys, and tiles of queries end where the
+    diagonal leaves a tile of keys.
     Example: `#attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>`.
   }];
   let parameters = (ins EnumParameter<Attn_Order>:$order,
       DefaultValuedParameter<"int64_t", "0">:$tile_q, DefaultValuedParameter<"int64_t", "0">:$tile_k,
       DefaultValuedParameter<"int64_t", "0">:$pair_cost,
-      DefaultValuedParameter<"int64_t", "0">:$row_cost);
+      DefaultValuedParameter<"int64_t", "0">:$row_cost,
+      DefaultValuedParameter<"Products", "Products::Numbers">:$products,
+      DefaultValuedParameter<"bool", "false">:$short_first);
+  let builders = [AttrBuilder<(ins "Order":$order, CArg<"int64_t", "0">:$tileQ,
+      CArg<"int64_t", "0">:$tileK, CArg<"int64_t", "0">:$pairCost, CArg<"int64_t", "0">:$rowCost), [{
+    return $_get($_ctxt, order, tileQ, tileK, pairCost, rowCost, Products::Numbers, false);
+  }]>];
+  let extraClassDeclaration = [{
+    ScheduleAttr withTiles(int64_t tileQ, int64_t tileK) const {
+      return get(getContext(), getOrder(), tileQ, tileK, getPairCost(), getRowCost(), getProducts(), getShortFirst());
+    }
+    ScheduleAttr withProducts(Products products) const {
+      return get(getContext(), getOrder(), getTileQ(), getTileK(), getPairCost(), getRowCost(), products, getShortFirst());
+    }
+    ScheduleAttr withShortFirst(bool shortFirst) const {
+      return get(getContext(), getOrder(), getTileQ(), getTileK(), getPairCost(), getRowCost(), getProducts(), shortFirst);
+    }
+  }];
 }
 
 def Attn_FeaturesAttr : Attn_Attr<"Features", "features"> {

@@ -12,9 +12,8 @@
 
 namespace attn::tile {
 
-/// Stands on an attn.quadratic that was scheduled for it, and on its grid:
-/// products of pairs are made by a unit that multiplies 16-bit tiles and adds
-/// in f32. Weights are rounded to the type of the values for it.
+/// Stands on a grid: products of pairs are made by a unit that multiplies
+/// 16-bit tiles and adds in f32. Weights are rounded to the type of the values for it.
 inline constexpr llvm::StringLiteral kMatrixUnitAttrName = "tile.matrix_unit";
 
 } // namespace attn::tile

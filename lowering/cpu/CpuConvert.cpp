@@ -129,7 +129,7 @@ Value CpuEmitter::narrow(Value x, Type storage) {
   if (!isa<BFloat16Type, Float16Type>(storage))
     return x;
   Bits e(b, loc, x.getType());
-  if (storage.isBF16()) {
+  if (storage.isBF16() && !level.hasPairProducts) {
     // Half of the last unit, less one where the last bit is even.
     Value bits = e.asInt(x), odd = e.both(e.right(bits, 16), 1);
     Value rounded = e.right(e.add(e.add(bits, odd), e.i32(0x7fff)), 16);
@@ -137,7 +137,7 @@ Value CpuEmitter::narrow(Value x, Type storage) {
     Value number = e.less(e.both(bits, 0x7fffffff), 0x7f800001);
     return e.store(e.select(number, rounded, quiet), storage);
   }
-  if (!level.hasHalfConversion)
+  if (storage.isF16() && !level.hasHalfConversion)
     return narrowHalf(e, x, storage);
   return make<arith::TruncFOp>(e.of(storage), x);
 }

@@ -72,8 +72,8 @@ private:
   /// NAME.levels() -> a bit a level that the machine runs.
   void writeLevels() {
     out << "func.func private @" << name << ".levels() -> i32 {\n"
-        << "  %m:5 = func.call @attn.c.machine() : () -> (i32, i32, i32, i32, "
-           "i32)\n"
+        << "  %m:6 = func.call @attn.c.machine() : () -> (i32, i32, i32, i32, "
+           "i32, i32)\n"
         << "  %all0 = arith.constant 0 : i32\n";
     // Only who has code for the tile registers asks for them.
     bool tiles = llvm::any_of(
@@ -83,7 +83,8 @@ private:
     for (auto [n, level] : llvm::enumerate(levels)) {
       const CpuidBits &bits = level.cpuid;
       uint32_t words[] = {1u << n,           bits.leaf1Ecx, bits.leaf7Ebx,
-                          bits.extended1Ecx, bits.xcr0,     bits.leaf7Edx};
+                          bits.extended1Ecx, bits.xcr0,     bits.leaf7Edx,
+                          bits.leaf7Sub1Eax};
       std::string needed;
       for (auto [w, value] : llvm::enumerate(words)) {
         std::string word = "%w" + std::to_string(n) + std::to_string(w);
@@ -93,10 +94,10 @@ private:
           needed += ", " + word;
       }
       out << "  %b" << n << " = func.call @attn.c.offers(%w" << n
-          << "0, %m#0, %m#1, %m#2, " << (tiles ? "%x" : "%m#3") << ", %m#4"
-          << needed
-          << ") : (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32) -> "
-             "i32\n"
+          << "0, %m#0, %m#1, %m#2, " << (tiles ? "%x" : "%m#3")
+          << ", %m#4, %m#5" << needed
+          << ") : (i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, i32, "
+             "i32, i32) -> i32\n"
           << "  %all" << n + 1 << " = arith.ori %all" << n << ", %b" << n
           << " : i32\n";
     }

@@ -128,7 +128,13 @@ void CpuEmitter::finish() {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// Tiles live on the stack of the stage, allocated once.
+Value CpuEmitter::reserve(ArrayRef<int64_t> shape, Type element) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(entry);
+  return make<memref::AllocaOp>(MemRefType::get(shape, element),
+                                b.getI64IntegerAttr(64));
+}
+
 Value CpuEmitter::allocate(TileType type, Value v) {
   // What does not outlive the work on its panel takes the place of the last
   // panel's, and stays in the first-level cache.
@@ -136,9 +142,6 @@ Value CpuEmitter::allocate(TileType type, Value v) {
                llvm::none_of(v.getUsers(), [](Operation *user) {
                  return user->hasTrait<OpTrait::IsTerminator>();
                });
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(entry);
-  Type element = laneType(type.getElementType());
   SmallVector<int64_t> shape;
   if (hasRowLanes(type))
     shape.push_back(paddedRow(type) *
@@ -149,8 +152,7 @@ Value CpuEmitter::allocate(TileType type, Value v) {
     shape.push_back(type.size('q'));
   else
     shape = {local ? 1 : panels, type.size(other(type)), panelLanes()};
-  Value memory = make<memref::AllocaOp>(MemRefType::get(shape, element),
-                                        b.getI64IntegerAttr(64));
+  Value memory = reserve(shape, laneType(type.getElementType()));
   if (local)
     localBuffers.insert(memory);
   return memory;

@@ -57,6 +57,8 @@ struct Point {
   mlir::Value x;      ///< the coordinate on the other axis, or the first key
 };
 
+class RowProducts;
+
 /// Emits one stage function.
 class CpuEmitter {
 public:
@@ -82,6 +84,8 @@ private:
   mlir::LogicalResult emit(mlir::Operation &op);
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+  /// Memory on the stack of the stage, allocated once.
+  mlir::Value reserve(llvm::ArrayRef<int64_t> shape, mlir::Type element);
   /// A buffer for a tile; for the tile `v` of an innermost block, of one panel.
   mlir::Value allocate(tile::TileType type, mlir::Value v = {});
   /// Where the panel lies in a buffer.
@@ -257,8 +261,9 @@ private:
   void emitRowSums(tile::ContractOp op);
   void emitRowProducts(tile::ContractOp op);
   TileForm asView(mlir::Value tile);
-  /// `count` elements from `at` on, and zeros up to a vector.
-  mlir::Value loadPart(mlir::Value memory, mlir::Value at, int64_t count);
+  std::pair<mlir::Value, mlir::Value>
+  denseRows(const TileForm &k, mlir::Value first, int64_t depth,
+            llvm::ArrayRef<mlir::Value> starts, const RowProducts &products);
   /// A vector of the sums of as many vectors.
   mlir::Value foldRows(Values rows);
   /// The squared distance of a row of queries and one of keys.
@@ -297,6 +302,7 @@ private:
       llvm::function_ref<void(mlir::Value, int64_t, mlir::Value)> whole,
       llvm::function_ref<void(mlir::Value, int64_t, mlir::Value)> single);
   friend class RowEmitter;
+  friend class RowProducts;
 
   // Sugar.
   template <typename Op, typename... Args> Op make(Args &&...args) {

@@ -71,12 +71,12 @@ bool CpuEmitter::isForMatrixUnit(tile::LoadOp load) {
 /// A buffer of bf16. Where it is padded it is zero at first: what nobody writes
 /// stays padding.
 Value CpuEmitter::tileBuffer(ArrayRef<int64_t> shape, bool isPadded) {
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(entry);
-  auto type = MemRefType::get(shape, b.getBF16Type());
-  Value memory = make<memref::AllocaOp>(type, b.getI64IntegerAttr(64));
+  Value memory = reserve(shape, b.getBF16Type());
   if (!isPadded)
     return memory;
+  auto type = cast<MemRefType>(memory.getType());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(memory);
   Value flat = make<memref::ReinterpretCastOp>(
       MemRefType::get({type.getNumElements()}, b.getBF16Type()), memory, 0,
       ArrayRef<int64_t>{type.getNumElements()}, ArrayRef<int64_t>{1});
@@ -256,7 +256,7 @@ Value CpuEmitter::packWeights(Value weights, int64_t keys, Value panel,
 /// Two vectors rounded to bf16, lane by lane side by side.
 Value CpuEmitter::roundedPairs(Value first, Value second) {
   Type bf16 = b.getBF16Type();
-  if (!level.hasMatrixUnit)
+  if (!level.hasPairProducts)
     return interleave(narrow(first, bf16), narrow(second, bf16));
   // One instruction rounds both, the second to the upper half; LLVM would take
   // one for each.

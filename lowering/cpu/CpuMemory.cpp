@@ -77,14 +77,7 @@ TileForm CpuEmitter::copyRows(TileType type, Value flat, Value stride,
                               Value rows) {
   int64_t width = type.getShape()[1], lanes = level.lanes;
   int64_t padded = llvm::alignTo(width, lanes), whole = width / lanes * lanes;
-  Value buffer;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(entry);
-    buffer = make<memref::AllocaOp>(
-        MemRefType::get({type.getShape()[0] * padded}, b.getF32Type()),
-        b.getI64IntegerAttr(64));
-  }
+  Value buffer = reserve({type.getShape()[0] * padded}, b.getF32Type());
   Value step = index(padded);
   Type element = elementOf(flat);
   loop(index(0), rows, 1, [&](Value row) {

@@ -13,31 +13,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowering/cpu/CpuEmitter.h"
+#include "lowering/cpu/CpuRowProducts.h"
 
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace attn;
 using tile::TileType;
-
-static Type elementOf(Value memory) {
-  return cast<MemRefType>(memory.getType()).getElementType();
-}
-
-Value CpuEmitter::loadPart(Value memory, Value at, int64_t count) {
-  Type element = elementOf(memory);
-  if (count >= level.lanes)
-    return widen(loadVector(memory, at, element));
-  SmallVector<bool> flags(level.lanes, false);
-  std::fill_n(flags.begin(), count, true);
-  Value mask = make<arith::ConstantOp>(
-      DenseElementsAttr::get(vectorOf(b.getI1Type()), flags));
-  Value zeros = make<arith::ConstantOp>(
-      cast<TypedAttr>(b.getZeroAttr(vectorOf(element))));
-  return widen(
-      make<vector::MaskedLoadOp>(vectorOf(element), memory, at, mask, zeros));
-}
 
 /// The first two steps stay within quarters of 16 bytes, where they are
 /// cheapest; the others move quarters.
@@ -92,11 +74,10 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   const TileForm made = {
       TileForm::Buffer, target, {}, {}, result.has('k') ? k.rows : Value(),
       a.queryRows};
-  TileType block = TileType::get(
-      b.getContext(), "kd", {level.lanes, type.getShape()[1]}, b.getF32Type());
+  const RowProducts products(*this, a.memory, k.memory);
   Value aStride = strideOf(type, a), last = add(k.rows, -1);
   int64_t lanes = level.lanes, depth = type.getShape()[1];
-  int64_t whole = depth / lanes * lanes;
+  int64_t width = products.width, whole = depth / width * width;
   constexpr int64_t inlined = 8; // vectors of a row without a loop
   llvm::SmallVector<Ahead> ahead = keysAhead(op);
   Value rows = rowsOf(type, {}, a.queryRows);
@@ -119,15 +100,17 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
     int64_t keys = lanes / count;
     Values folded;
     for (int64_t first = 0; first < lanes; first += keys) {
-      auto step = [&](Value d, int64_t width, ValueRange sums) {
+      auto step = [&](Value d, int64_t elements, ValueRange sums) {
         Values left, next(lanes);
         for (int64_t u = 0; u < count; ++u)
-          left.push_back(
-              loadPart(a.memory, add(mul(add(x, u), aStride), d), width));
+          left.push_back(products.load(
+              a.memory, add(mul(add(x, u), aStride), d), elements));
         for (int64_t l = 0; l < keys; ++l) {
-          Value right = loadPart(memory, add(starts[first + l], d), width);
+          Value right =
+              products.load(memory, add(starts[first + l], d), elements);
           for (int64_t u = 0; u < count; ++u)
-            next[u * keys + l] = fma(right, left[u], sums[u * keys + l]);
+            next[u * keys + l] =
+                products.add(sums[u * keys + l], right, left[u]);
           if (isAlone)
             for (const Ahead &rows : ahead)
               if (beginsLine(rows, getConstantIntValue(d).value_or(0)))
@@ -136,14 +119,14 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
         return next;
       };
       Values sums(lanes, dense(0));
-      if (whole <= inlined * lanes)
-        for (int64_t d = 0; d < whole; d += lanes)
-          sums = step(index(d), lanes, sums);
+      if (whole <= inlined * width)
+        for (int64_t d = 0; d < whole; d += width)
+          sums = step(index(d), width, sums);
       else
         sums = loop(
-            index(0), index(whole), lanes, sums,
+            index(0), index(whole), width, sums,
             [&](Value d, ValueRange carried) {
-              return step(d, lanes, carried);
+              return step(d, width, carried);
             },
             level.unroll);
       if (whole < depth)
@@ -169,24 +152,53 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
         make<arith::CmpIOp>(arith::CmpIPredicate::eq, rows, index(1)),
         [&] { rowsOfDots(index(0), 1, y0, k.memory, starts, true); },
         [&] {
-          // Several queries read rows that were widened once, and whose
-          // addresses take no registers.
-          Value wide = allocate(block);
-          for (int64_t l = 0; l < lanes; ++l) {
-            Value to = index(l * paddedRow(block));
-            for (int64_t d = 0; d < depth; d += lanes)
-              storeVector(loadPart(k.memory, add(starts[l], d), depth - d),
-                          wide, add(to, d));
-            starts[l] = to;
-          }
+          auto [memory, begin] = denseRows(k, y0, depth, starts, products);
+          for (int64_t l = 0; l < lanes; ++l)
+            starts[l] = add(begin, l * depth);
           Value pairs = mul(make<arith::DivUIOp>(rows, index(2)), index(2));
+          Value from = memory;
           loop(index(0), pairs, 2,
-               [&](Value x) { rowsOfDots(x, 2, y0, wide, starts, false); });
+               [&](Value x) { rowsOfDots(x, 2, y0, from, starts, false); });
           loop(pairs, rows, 1,
-               [&](Value x) { rowsOfDots(x, 1, y0, wide, starts, false); });
+               [&](Value x) { rowsOfDots(x, 1, y0, from, starts, false); });
         });
   });
   forms[op.getResult()] = made;
+}
+
+/// Rows for several queries lie behind each other, so that their addresses take
+/// no registers, and are as products take them: a vector's worth of keys where
+/// they are, or a copy.
+std::pair<Value, Value> CpuEmitter::denseRows(const TileForm &k, Value first,
+                                              int64_t depth,
+                                              ArrayRef<Value> starts,
+                                              const RowProducts &products) {
+  int64_t lanes = level.lanes;
+  Type element = products.element;
+  // A vector may reach past its row, over what the next row then takes.
+  Value buffer = reserve({lanes * depth + products.width}, element);
+  auto flat = MemRefType::get(
+      {ShapedType::kDynamic}, element,
+      StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {1}));
+  Value copied = make<memref::CastOp>(flat, buffer);
+  auto copy = [&] {
+    for (int64_t l = 0; l < lanes; ++l)
+      for (int64_t d = 0; d < depth; d += products.width)
+        storeVector(products.load(k.memory, add(starts[l], d), depth - d),
+                    buffer, index(l * depth + d));
+  };
+  if (k.memory.getType() != flat) {
+    copy();
+    return {copied, index(0)};
+  }
+  Value isDense = make<arith::AndIOp>(
+      make<arith::CmpIOp>(arith::CmpIPredicate::eq, k.stride, index(depth)),
+      make<arith::CmpIOp>(arith::CmpIPredicate::sle, add(first, lanes),
+                          k.rows));
+  ifThenElse(
+      isDense, [] {}, copy);
+  return {make<arith::SelectOp>(isDense, k.memory, copied),
+          make<arith::SelectOp>(isDense, mul(first, index(depth)), index(0))};
 }
 
 /// result(x, e) = acc(x, e) + sum_k a(x, k) b(k, e).
@@ -203,47 +215,82 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
   if (!target)
     target = allocate(result);
   const TileForm made = {TileForm::Buffer, target, {}, {}, {}, a.queryRows};
+  const RowProducts products(*this, memory, view.memory);
   int64_t lanes = level.lanes, width = result.getShape()[1];
+  int64_t keysAStep = products.keys();
   Value stride = strideOf(type, a);
   llvm::SmallVector<Ahead> ahead = keysAhead(op);
-  using Weigh = function_ref<Value(Value sum, Value row, Value x, Value k)>;
+  using Keep = function_ref<Value(Value x, Value k)>;
   // Rows [x0, x0 + rows) and `vectors` vectors from e0 on, of which the last
-  // may be `tail` elements.
+  // may be `tail` elements. Of keys that a row does not keep, values are 0.
   auto block = [&](Value x0, int64_t rows, Value e0, int64_t vectors,
-                   int64_t tail, Value limit, int64_t unroll, Weigh weigh) {
+                   int64_t tail, Value limit, int64_t unroll, Keep keep) {
+    int64_t columns = (vectors - 1) * lanes + tail;
+    auto values = [&](Value k, int64_t keys, Value x) {
+      Values made, kept;
+      for (int64_t n = 0; keep && n < keys; ++n)
+        kept.push_back(keep(x, add(k, n)));
+      for (int64_t e = 0; e < columns; e += products.width) {
+        Values next;
+        for (int64_t n = 0; n < keys; ++n) {
+          Value row = products.load(
+              view.memory, add(add(mul(add(k, n), view.stride), e0), e),
+              columns - e);
+          Value zero = make<arith::ConstantOp>(
+              cast<TypedAttr>(b.getZeroAttr(row.getType())));
+          next.push_back(keep ? make<arith::SelectOp>(kept[n], row, zero)
+                              : row);
+        }
+        made.append(products.columns(next));
+      }
+      return made;
+    };
+    auto step = [&](Value k, int64_t keys, ValueRange carried) {
+      Values common = keep ? Values() : values(k, keys, {}), next;
+      for (int64_t n = 0; n < keys; ++n)
+        for (int64_t v = 0; v < vectors; ++v)
+          for (const Ahead &rows : ahead)
+            if (vectors * lanes % rows.lineElements != 0 ||
+                beginsLine(rows, v * lanes))
+              askForLine(rows, add(k, n), add(e0, v * lanes));
+      for (int64_t u = 0; u < rows; ++u) {
+        Value x = add(x0, u);
+        Value weight = products.weight(memory, add(mul(x, stride), k), keys);
+        for (Value row : keep ? values(k, keys, x) : common)
+          next.push_back(products.add(carried[next.size()], row, weight));
+      }
+      return next;
+    };
+    int64_t each = llvm::divideCeil(columns, products.width) * keysAStep;
+    Value whole = limit; // of steps
+    bool hasRest = getConstantIntValue(limit).value_or(1) % keysAStep != 0;
+    if (hasRest)
+      whole =
+          mul(make<arith::DivUIOp>(limit, index(keysAStep)), index(keysAStep));
     Values sums = loop(
-        index(0), limit, 1, Values(rows * vectors, dense(0)),
+        index(0), whole, keysAStep, Values(rows * each, dense(0)),
         [&](Value k, ValueRange carried) {
-          Value row = add(mul(k, view.stride), e0);
-          Values values, next;
-          for (int64_t v = 0; v < vectors; ++v) {
-            values.push_back(loadPart(view.memory, add(row, v * lanes),
-                                      v + 1 < vectors ? lanes : tail));
-            for (const Ahead &rows : ahead)
-              if (vectors * lanes % rows.lineElements != 0 ||
-                  beginsLine(rows, v * lanes))
-                askForLine(rows, k, add(e0, v * lanes));
-          }
-          for (int64_t u = 0; u < rows; ++u) {
-            Value x = add(x0, u);
-            for (int64_t v = 0; v < vectors; ++v)
-              next.push_back(weigh(carried[u * vectors + v], values[v], x, k));
-          }
-          return next;
+          return step(k, keysAStep, carried);
         },
         unroll);
+    if (hasRest)
+      sums =
+          loop(whole, limit, keysAStep, sums, [&](Value k, ValueRange carried) {
+            return step(k, 1, carried);
+          });
     // The sum of this tile joins what came before it at the end: rounding grows
     // with the number of tiles, not of keys.
-    for (int64_t u = 0; u < rows; ++u)
+    for (int64_t u = 0; u < rows; ++u) {
+      Values inOrder = products.inOrder(ArrayRef(sums).slice(u * each, each));
       for (int64_t v = 0; v < vectors; ++v) {
         Point p{e0, v, add(x0, u)};
         laneAxis = result.getAxes().back();
-        Value sum =
-            make<arith::AddFOp>(at(op.getAcc(), p), sums[u * vectors + v]);
+        Value sum = make<arith::AddFOp>(at(op.getAcc(), p), inOrder[v]);
         storeVector(sum, target, alongRow(result, made, p));
       }
+    }
   };
-  auto nest = [&](Value limit, int64_t unroll, Weigh weigh) {
+  auto nest = [&](Value limit, int64_t unroll, Keep keep) {
     auto rowsOfBlock = [&](Value x0, int64_t rows) {
       int64_t most = featureBlock.first * featureBlock.second / rows;
       most = std::min<int64_t>(most, rows == 1 ? 8 : featureBlock.first);
@@ -251,14 +298,14 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
       int64_t inLoop = each ? whole / each * each : 0;
       if (inLoop)
         loop(index(0), index(inLoop * lanes), each * lanes, [&](Value e) {
-          block(x0, rows, e, each, lanes, limit, unroll, weigh);
+          block(x0, rows, e, each, lanes, limit, unroll, keep);
         });
       if (whole > inLoop)
         block(x0, rows, index(inLoop * lanes), whole - inLoop, lanes, limit,
-              unroll, weigh);
+              unroll, keep);
       if (width % lanes)
         block(x0, rows, index(whole * lanes), 1, width % lanes, limit, unroll,
-              weigh);
+              keep);
     };
     Value rows = rowsOf(type, {}, a.queryRows);
     int64_t tall = featureBlock.second;
@@ -266,18 +313,12 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
     loop(index(0), blocks, tall, [&](Value x) { rowsOfBlock(x, tall); });
     loop(blocks, rows, 1, [&](Value x) { rowsOfBlock(x, 1); });
   };
-  auto weightAt = [&](Value x, Value k) {
-    return broadcast(make<memref::LoadOp>(memory, add(mul(x, stride), k)));
-  };
   auto plain = [&] {
-    auto weigh = [&](Value sum, Value row, Value x, Value k) {
-      return fma(row, weightAt(x, k), sum);
-    };
     Value all = index(rowType.getShape()[0]);
     ifThenElse(
         make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows, all),
-        [&] { nest(all, level.unroll, weigh); },
-        [&] { nest(view.rows, /*unroll=*/1, weigh); });
+        [&] { nest(all, level.unroll, nullptr); },
+        [&] { nest(view.rows, /*unroll=*/1, nullptr); });
   };
   if (!op.getEdge()) {
     plain();
@@ -303,7 +344,9 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
           // Which pairs count, as numbers: they are read one by one.
           Tree keepTree = treeOf(op.getKeep());
           keepTree.edge = Value();
-          Value flags = allocate(type);
+          TileType numbers = TileType::get(b.getContext(), type.getAxes(),
+                                           type.getShape(), b.getF32Type());
+          Value flags = allocate(numbers);
           laneAxis = type.getAxes().back();
           loop(index(0), rowsOf(type, {}, a.queryRows), 1, [&](Value x) {
             loop(index(0), index(paddedRow(type)), lanes, [&](Value k) {
@@ -312,16 +355,13 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
                           flags, add(mul(x, index(paddedRow(type))), k));
             });
           });
-          nest(view.rows, /*unroll=*/1,
-               [&](Value sum, Value row, Value x, Value k) -> Value {
-                 Value flag = make<memref::LoadOp>(
-                     flags, add(mul(x, index(paddedRow(type))), k));
-                 Value counts = make<arith::CmpFOp>(
-                     arith::CmpFPredicate::ONE, flag,
-                     make<arith::ConstantOp>(b.getF32FloatAttr(0)));
-                 return make<arith::SelectOp>(
-                     counts, fma(row, weightAt(x, k), sum), sum);
-               });
+          nest(view.rows, /*unroll=*/1, [&](Value x, Value k) -> Value {
+            Value flag = make<memref::LoadOp>(
+                flags, add(mul(x, index(paddedRow(type))), k));
+            return make<arith::CmpFOp>(
+                arith::CmpFPredicate::ONE, flag,
+                make<arith::ConstantOp>(b.getF32FloatAttr(0)));
+          });
         },
         plain);
   }
@@ -389,9 +429,10 @@ Value CpuEmitter::directDistance(tile::SqDistOp op, Value query, Value key) {
   int64_t lanes = level.lanes, depth = type.size('d');
   int64_t whole = depth / lanes * lanes;
   Value left = mul(query, strideOf(type, q)), right = mul(key, k.stride);
+  const RowProducts numbers(*this);
   auto term = [&](Value d, int64_t count, Value sum) {
-    Value x = loadPart(q.memory, add(left, d), count);
-    Value y = loadPart(k.memory, add(right, d), count);
+    Value x = numbers.load(q.memory, add(left, d), count);
+    Value y = numbers.load(k.memory, add(right, d), count);
     Value difference = make<arith::SubFOp>(x, y);
     return fma(difference, difference, sum);
   };

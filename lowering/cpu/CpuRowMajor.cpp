@@ -88,7 +88,8 @@ void CpuEmitter::materializeRows(Value t, Value memory, const Tree &tree) {
         for (int64_t v = 0; v < vectors; ++v)
           block.push_back(at(t, {r, v, x}));
         for (int64_t v = 0; v < vectors; ++v)
-          storeVector(block[v], memory, alongRow(type, form, {r, v, x}));
+          storeVector(narrow(block[v], type.getElementType()), memory,
+                      alongRow(type, form, {r, v, x}));
       });
     };
     if (type.rank() == 1)

@@ -177,32 +177,23 @@ LogicalResult CpuEmitter::emitKeyRows(tile::RowsOp op) {
   TileType type = typeOf(op.getTile());
   const TileForm view = forms[op.getTile()];
   int64_t depth = type.getShape()[1];
-  Value input;
+  Value input = reserve({depth, level.lanes}, b.getF32Type());
   Values targets;
   SmallVector<int64_t> strides;
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(entry);
-    auto reserve = [&](ArrayRef<int64_t> shape) -> Value {
-      return make<memref::AllocaOp>(MemRefType::get(shape, b.getF32Type()),
-                                    b.getI64IntegerAttr(64));
-    };
-    input = reserve({depth, level.lanes});
-    for (Value result : op.getResults()) {
-      TileType made = typeOf(result);
-      int64_t n = made.rank() == 2 ? made.getShape()[1] : 1;
-      strides.push_back(made.rank() == 2 ? llvm::alignTo(n, level.lanes) : 1);
-      // The last vector of rows may reach past the tile.
-      int64_t rows = llvm::alignTo(made.getShape()[0], level.lanes);
-      targets.push_back(reserve({rows * strides.back()}));
-      // Rows that are no features are read as those in the caller's memory.
-      forms[result] = {made.has('d') ? TileForm::View : TileForm::Buffer,
-                       targets.back(),
-                       made.has('d') ? index(strides.back()) : Value(),
-                       {},
-                       view.rows,
-                       view.queryRows};
-    }
+  for (Value result : op.getResults()) {
+    TileType made = typeOf(result);
+    int64_t n = made.rank() == 2 ? made.getShape()[1] : 1;
+    strides.push_back(made.rank() == 2 ? llvm::alignTo(n, level.lanes) : 1);
+    // The last vector of rows may reach past the tile.
+    int64_t rows = llvm::alignTo(made.getShape()[0], level.lanes);
+    targets.push_back(reserve({rows * strides.back()}, b.getF32Type()));
+    // Rows that are no features are read as those in the caller's memory.
+    forms[result] = {made.has('d') ? TileForm::View : TileForm::Buffer,
+                     targets.back(),
+                     made.has('d') ? index(strides.back()) : Value(),
+                     {},
+                     view.rows,
+                     view.queryRows};
   }
   LogicalResult result = success();
   loop(index(0), view.rows, level.lanes, [&](Value first) {

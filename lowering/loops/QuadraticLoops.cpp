@@ -7,7 +7,6 @@
 
 #include "lowering/loops/QuadraticLoops.h"
 #include "dialect/tile/MatrixUnit.h"
-#include "dialect/tile/ShortFirst.h"
 #include "lowering/loops/QuadraticEmitter.h"
 #include "lowering/loops/Sequences.h"
 
@@ -131,11 +130,11 @@ Value QuadraticEmitter::padding(Value extent, int64_t tile) {
 scf::ForallOp QuadraticEmitter::enterTilesOfHeads() {
   Value tiles = b.make<arith::CeilDivSIOp>(queryExtent, b.index(tileQ));
   scf::ForallOp grid = enterGrid({group, tiles});
-  if (op->hasAttr(tile::kMatrixUnitAttrName))
+  if (op.getSchedule()->getProducts() == Products::Tiles)
     grid->setAttr(tile::kMatrixUnitAttrName, UnitAttr::get(grid.getContext()));
   at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
   q0 = b.mul(grid.getInductionVar(3), b.index(tileQ));
-  if (op->hasAttr(tile::kShortFirstAttrName)) {
+  if (op.getSchedule()->getShortFirst()) {
     Value start = b.sub(q0, padding(queryExtent, tileQ));
     endOfQueries = b.add(start, b.index(tileQ));
     q0 = b.max(start, b.index(0));
@@ -153,7 +152,7 @@ LogicalResult QuadraticEmitter::lower() {
     return failure();
   FailureOr<State> state = stateFromSink();
   Value missing =
-      op->hasAttr(tile::kShortFirstAttrName) ? padding(at.nk, tileK) : Value();
+      op.getSchedule()->getShortFirst() ? padding(at.nk, tileK) : Value();
   if (failed(state) ||
       failed(loopOverKeys(b.index(0), at.nk, *state, missing)) ||
       failed(finish(*state)))

@@ -151,7 +151,8 @@ LogicalResult QuadraticEmitter::lowerParts() {
   queries =
       b.make<tile::LoadOp>(b.type("qd", {tileQ, mapped}), stateRows(0, mapped),
                            ValueRange{at.batch, at.head, q0}, rows);
-  kappa.emplace(b, op.getKappa(), at, tileQ, tileK);
+  kappa.emplace(b, op.getKappa(), at, tileQ, tileK,
+                op.getSchedule()->getProducts());
   mask.emplace(b, op.getMask(), at, tileQ, tileK);
   if (failed(kappa->enterQuery(queries, nullptr, positions)) ||
       failed(mask->enterQuery({}, nullptr, positions)))

@@ -162,6 +162,10 @@ QuadraticEmitter::keyStep(Value j0, Value limit, const State &state,
                                    ValueRange{at.batch, at.kvHead, j0}, limit);
     // Keys past the last are no rows of `v`: only a mask hides values (S2).
     bool hides = !op.getMask().empty();
+    // Products of pairs take weights of the values' type.
+    if (op.getSchedule()->getProducts() == Products::Pairs)
+      p = b.make<tile::CastOp>(b.type("qk", {tileQ, tileK}, b.getBF16Type()),
+                               p);
     set(Acc, b.contract(p, v, rescaled(acc), hides ? weights->edge : Value(),
                         hides ? weights->keep : Value()));
   }

@@ -14,9 +14,9 @@ using namespace mlir;
 using namespace attn;
 
 RegionTiles::RegionTiles(TileBuilder &b, Region &region, const Coordinates &at,
-                         int64_t tileQ, int64_t tileK)
+                         int64_t tileQ, int64_t tileK, Products products)
     : b(b), region(region), at(at), tileQ(tileQ), tileK(tileK),
-      axesOf(region, {QueryAxis, KeyAxis, QueryAxis}) {}
+      products(products), axesOf(region, {QueryAxis, KeyAxis, QueryAxis}) {}
 
 static bool isRow(Value v) { return isa<RowType>(v.getType()); }
 Value RegionTiles::headArgument() {
@@ -288,6 +288,19 @@ Value RegionTiles::scaledRows(Value rows, Operation *scaling) {
   return tile;
 }
 
+/// Rows that came from bf16, as that again: what multiplies pairs of products
+/// takes them.
+Value RegionTiles::storedRows(Value rows) {
+  if (!stored) { // outside the loop over keys
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(rows);
+    auto type = cast<tile::TileType>(rows.getType());
+    stored = b.make<tile::CastOp>(
+        b.type(type.getAxes(), type.getShape(), b.getBF16Type()), rows);
+  }
+  return stored;
+}
+
 /// The eps of S5: what kappa adds to the distance wherever it uses it.
 Value RegionTiles::distanceAddend(SqDistOp op) {
   Value addend;
@@ -330,9 +343,12 @@ FailureOr<Value> RegionTiles::pairTile(Operation *op) {
       dot = known;
   }
   if (!dot) {
+    bool asStored = products == Products::Pairs && q == region.getArgument(0);
     Operation *scaling =
-        isa<DotOp>(op) ? uniformScaling(cast<DotOp>(op)) : nullptr;
-    Value left = scaling ? scaledRows(rows, scaling) : rows;
+        isa<DotOp>(op) && !asStored ? uniformScaling(cast<DotOp>(op)) : nullptr;
+    Value left = scaling    ? scaledRows(rows, scaling)
+                 : asStored ? storedRows(rows)
+                            : rows;
     dot = b.contract(left, *keys, b.splat(0, type));
     if (scaling)
       keyTiles[scaling->getResult(0)] = dot;

@@ -36,7 +36,8 @@ mlir::Value emitRowMap(TileBuilder &b, mlir::Region &map, mlir::Value rows,
 class RegionTiles {
 public:
   RegionTiles(TileBuilder &b, mlir::Region &region, const Coordinates &at,
-              int64_t tileQ, int64_t tileK);
+              int64_t tileQ, int64_t tileK,
+              Products products = Products::Numbers);
 
   /// Computes, at the builder's place, what needs no key: uniform scalars, the
   /// query rows and scalars that pairs use. `rows` is the loaded tile of
@@ -86,11 +87,13 @@ private:
   mlir::Value distanceAddend(SqDistOp op);
   mlir::Operation *uniformScaling(DotOp op);
   mlir::Value scaledRows(mlir::Value rows, mlir::Operation *scaling);
+  mlir::Value storedRows(mlir::Value rows);
 
   TileBuilder &b;
   mlir::Region &region;
   Coordinates at;
   int64_t tileQ, tileK;
+  Products products;
   AxesOf axesOf;
   mlir::IRMapping uniforms;
   /// Tiles of leaves; those of keys and pairs are made again for every key
@@ -99,6 +102,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> queryNorms, keyNorms;
   /// Query rows that a scaling of their products was folded into.
   llvm::DenseMap<mlir::Operation *, mlir::Value> scaled;
+  mlir::Value stored; ///< the query's rows in the type they came from
   mlir::Value queryPositions, keyPositions, keyMemory, firstKey, endOfKeys;
 };
 

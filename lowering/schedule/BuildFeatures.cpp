@@ -343,7 +343,7 @@ struct BuildFeatures : attn::impl::BuildFeaturesPassBase<BuildFeatures> {
         return;
       if (other != op)
         other.setScheduleAttr(ScheduleAttr::get(
-            op.getContext(), other.getSchedule()->getOrder(), 0, 0, 0, 0));
+            op.getContext(), other.getSchedule()->getOrder()));
     });
     op.erase();
     return success();

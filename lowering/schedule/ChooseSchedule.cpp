@@ -12,8 +12,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/attn/Axes.h"
-#include "dialect/tile/MatrixUnit.h"
-#include "dialect/tile/ShortFirst.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"
@@ -63,15 +61,14 @@ int64_t chooseTileQ(const CpuLevel &level, ModuleOp module) {
   return level.tileQ();
 }
 
-/// Whether products of pairs go through the level's matrix unit: of bf16 rows
-/// that kappa takes as they are stored. What a map makes of them has more
-/// digits.
-bool usesMatrixUnit(const CpuLevel &level, QuadraticOp op) {
+/// Whether kappa and the sums take bf16 rows as they are stored. What a map
+/// makes of them has more digits.
+bool takesBf16Rows(QuadraticOp op) {
   auto isBf16 = [](Value memory) {
     return cast<MemRefType>(memory.getType()).getElementType().isBF16();
   };
-  return level.matrixVectors && op.getQueryMap().empty() &&
-         isBf16(op.getQuery()) && isBf16(op.getKey()) && isBf16(op.getValue());
+  return op.getQueryMap().empty() && isBf16(op.getQuery()) &&
+         isBf16(op.getKey()) && isBf16(op.getValue());
 }
 
 /// Tiles for the matrix unit: whole panels, and keys as the table has them.
@@ -108,11 +105,6 @@ int64_t featureRows(int64_t most, int64_t rank, int64_t lanes) {
 
 /// Keys in a tile that is summed into a state: whole vectors at every level.
 constexpr int64_t kLinearTileK = 64;
-
-ScheduleAttr withTiles(ScheduleAttr order, int64_t tileQ, int64_t tileK) {
-  return ScheduleAttr::get(order.getContext(), order.getOrder(), tileQ, tileK,
-                           order.getPairCost(), order.getRowCost());
-}
 
 /// The values of a region that depend on the key alone and that pairs use.
 int64_t hoistedKeyValues(Region &region) {
@@ -268,7 +260,7 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
       tileQ = std::min(tileQ, op.getSchedule()->getTileQ());
     });
     int64_t tileK = chosen.getTileK() ? chosen.getTileK() : 64;
-    return withTiles(chosen, tileQ, ordered ? tileQ : std::min(tileK, tileQ));
+    return chosen.withTiles(tileQ, ordered ? tileQ : std::min(tileK, tileQ));
   }
 
   void runOnOperation() override {
@@ -305,22 +297,28 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
       auto quadratic = cast<QuadraticOp>(builder.create(state));
       auto value = cast<MemRefType>(quadratic.getValue().getType());
       ScheduleAttr order = op.getSchedule().value_or(
-          ScheduleAttr::get(op.getContext(), Order::Quadratic, 0, 0, 0, 0));
-      bool matrixUnit = level && usesMatrixUnit(*level, quadratic);
-      if (matrixUnit)
-        quadratic->setAttr(tile::kMatrixUnitAttrName, builder.getUnitAttr());
+          ScheduleAttr::get(op.getContext(), Order::Quadratic));
+      bool bf16Rows = level && takesBf16Rows(quadratic);
+      bool matrixUnit = bf16Rows && level->matrixVectors;
       auto [tileQ, tileK] =
           gpu          ? chooseTiles(*gpu, quadratic, module)
           : matrixUnit ? chooseMatrixTiles(*level, module)
                        : std::pair(chooseTileQ(*level, module),
                                    chooseTileK(*level, value.getDimSize(3)));
-      quadratic.setScheduleAttr(withTiles(order, tileQ, tileK));
       // On vectors a short tile of keys costs less than a whole one.
-      if (level && !matrixUnit && !quadratic.getMask().empty() &&
-          tileQ % tileK == 0)
-        quadratic->setAttr(tile::kShortFirstAttrName, builder.getUnitAttr());
+      bool shortFirst = level && !matrixUnit && !quadratic.getMask().empty() &&
+                        tileQ % tileK == 0;
+      quadratic.setScheduleAttr(
+          order.withTiles(tileQ, tileK)
+              .withProducts(matrixUnit ? Products::Tiles : Products::Numbers)
+              .withShortFirst(shortFirst));
       op.erase();
-      gpu ? splitKeysOfHeads(quadratic) : splitKeys(quadratic);
+      if (gpu)
+        splitKeysOfHeads(quadratic);
+      else
+        splitKeys(quadratic, bf16Rows && level->hasPairProducts
+                                 ? Products::Pairs
+                                 : Products::Numbers);
     }
     SmallVector<LinearOp> linear;
     getOperation().walk([&](LinearOp op) { linear.push_back(op); });
@@ -338,9 +336,8 @@ struct ChooseSchedule : attn::impl::ChooseSchedulePassBase<ChooseSchedule> {
       // Pairs inside a tile are work that grows with the tile.
       int64_t tileQ = ordered ? level->lanes
                               : featureRows(level->tileQ(), rank, level->lanes);
-      op.setScheduleAttr(
-          withTiles(*op.getSchedule(), tileQ,
-                    featureRows(kLinearTileK, rank, level->lanes)));
+      op.setScheduleAttr(op.getSchedule()->withTiles(
+          tileQ, featureRows(kLinearTileK, rank, level->lanes)));
       if (op.isRecurrent())
         splitTokens(op);
     }

@@ -16,7 +16,6 @@
 #include "lowering/schedule/SplitKeys.h"
 #include "dialect/attn/Axes.h"
 #include "dialect/attn/KeySplit.h"
-#include "dialect/tile/MatrixUnit.h"
 #include "lowering/SplitKeys.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -121,7 +120,7 @@ std::pair<int64_t, int64_t> attn::queriesOfSequences(ModuleOp module) {
                : std::pair<int64_t, int64_t>(0, INT64_MAX);
 }
 
-void attn::splitKeys(QuadraticOp op) {
+void attn::splitKeys(QuadraticOp op, Products products) {
   auto function = op->getParentOfType<func::FuncOp>();
   auto [fewest, most] =
       queriesOfSequences(function->getParentOfType<ModuleOp>());
@@ -136,12 +135,11 @@ void attn::splitKeys(QuadraticOp op) {
     KeySplit{0, kFewQueries, 0, false}.writeOn(op);
   }
   few.getStateMutable().assign(addState(function, op));
-  few->removeAttr(tile::kMatrixUnitAttrName); // its lanes are no queries
   KeySplit{kParts, both ? kFewQueries : 0, 0, false}.writeOn(few);
-  ScheduleAttr schedule = *op.getSchedule();
-  few.setScheduleAttr(ScheduleAttr::get(
-      op.getContext(), schedule.getOrder(), kTileRows, chooseTileK(op),
-      schedule.getPairCost(), schedule.getRowCost()));
+  few.setScheduleAttr(op.getSchedule()
+                          ->withTiles(kTileRows, chooseTileK(op))
+                          .withProducts(products)
+                          .withShortFirst(false));
 }
 
 void attn::splitKeysOfHeads(QuadraticOp op) {
@@ -189,9 +187,8 @@ void attn::splitTokens(LinearOp op) {
     b.setInsertionPointAfter(op);
     few = cast<LinearOp>(b.clone(*op));
   }
-  ScheduleAttr schedule = *op.getSchedule();
-  few.setScheduleAttr(ScheduleAttr::get(op.getContext(), schedule.getOrder(),
-                                        /*tile_q=*/1, /*tile_k=*/1, 0, 0));
+  few.setScheduleAttr(ScheduleAttr::get(
+      op.getContext(), op.getSchedule()->getOrder(), /*tileQ=*/1, /*tileK=*/1));
   if (most <= 1)
     few->setAttr(kOneTokenAttrName, UnitAttr::get(op.getContext()));
 }

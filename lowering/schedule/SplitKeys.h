@@ -20,8 +20,8 @@ std::pair<int64_t, int64_t> queriesOfSequences(mlir::ModuleOp module);
 /// Puts an operation for few queries beside this one, whose schedule is chosen;
 /// or makes this one that, where the module says that there are no others.
 /// Kernels whose key rows differ by query head, and results that are more than
-/// sums, are left alone.
-void splitKeys(QuadraticOp op);
+/// sums, are left alone. `products` are those of the few queries.
+void splitKeys(QuadraticOp op, Products products);
 
 /// The same where lanes are not to be filled, but a machine with work items:
 /// tiles stay those of one head.

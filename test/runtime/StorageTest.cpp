@@ -108,8 +108,9 @@ TEST_P(Storage, RoundsToNearestEven) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Storage,
-                         ::testing::Values("x86-64-v4", "x86-64-v3",
-                                           "x86-64-v2", "x86-64-v4@x86-64-v2"),
+                         ::testing::Values("avx512bf16", "x86-64-v4",
+                                           "x86-64-v3", "x86-64-v2",
+                                           "x86-64-v4@x86-64-v2"),
                          [](const auto &info) {
                            std::string name = info.param;
                            for (char &c : name)
