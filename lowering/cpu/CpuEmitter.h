@@ -255,17 +255,15 @@ private:
   /// Folds the last axis.
   mlir::LogicalResult emitRowReduce(tile::ReduceOp op);
 
-  // CpuRowContract.cpp: contractions of row-major tiles.
+  // CpuRowContract.cpp, CpuRowDots.cpp, CpuRowSums.cpp: contractions of
+  // row-major tiles.
   mlir::LogicalResult emitRowContract(tile::ContractOp op);
   void emitRowDots(tile::ContractOp op);
   void emitRowSums(tile::ContractOp op);
   void emitRowProducts(tile::ContractOp op);
   TileForm asView(mlir::Value tile);
-  std::pair<mlir::Value, mlir::Value>
-  denseRows(const TileForm &k, mlir::Value first, int64_t depth,
-            llvm::ArrayRef<mlir::Value> starts, const RowProducts &products);
-  /// A vector of the sums of as many vectors.
-  mlir::Value foldRows(Values rows);
+  mlir::Value foldFour(llvm::ArrayRef<mlir::Value> rows);
+  mlir::Value foldQuarters(Values rows);
   /// The squared distance of a row of queries and one of keys.
   mlir::Value directDistance(tile::SqDistOp op, mlir::Value query,
                              mlir::Value key);

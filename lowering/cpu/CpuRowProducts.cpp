@@ -25,6 +25,10 @@ RowProducts::RowProducts(CpuEmitter &e, bool isPairs)
       element(isPairs ? Type(e.b.getBF16Type()) : Type(e.b.getF32Type())),
       width(isPairs ? 2 * e.level.lanes : e.level.lanes), e(e) {}
 
+bool RowProducts::takes(Value memory) const {
+  return elementOf(memory) == element;
+}
+
 Value RowProducts::load(Value memory, Value at, int64_t count) const {
   VectorType type = VectorType::get({width}, elementOf(memory));
   Value stored;

@@ -28,6 +28,8 @@ public:
   /// instruction for them.
   RowProducts(CpuEmitter &e, mlir::Value a, mlir::Value b);
 
+  /// Whether rows in a memory are multiplied as they are stored.
+  bool takes(mlir::Value memory) const;
   /// `count` elements of a row, at most a vector, and zeros behind them.
   mlir::Value load(mlir::Value memory, mlir::Value at, int64_t count) const;
   /// sum + x y, a lane.

@@ -92,3 +92,45 @@ func.func @rows_by_head(%q: !m, %k: !m, %v: !m, %w: !m, %o: !m) {
   return
 }
 }
+
+// -----
+
+// Rows of bf16 are multiplied by pairs of products where the level has them...
+
+!m = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>
+// CHECK-LABEL: @pairs
+// CHECK:       attn.quadratic
+// CHECK-SAME:    attn.key_parts = 16
+// CHECK-SAME:    products = pairs
+module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "avx512bf16", lanes = 16>} {
+func.func @pairs(%q: !m, %k: !m, %v: !m, %o: !m) {
+  attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
+  ^bb0(%a: !attn.row<64xf32>, %b: !attn.row<64xf32>):
+    %s = attn.dot %a, %b : !attn.row<64xf32>, !attn.row<64xf32>
+    %w = math.exp %s : f32
+    attn.yield %w : f32
+  }
+  return
+}
+}
+
+// -----
+
+// ... and as numbers where it has not.
+
+!m = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>
+// CHECK-LABEL: @numbers
+// CHECK:       attn.quadratic
+// CHECK-SAME:    attn.key_parts = 16
+// CHECK-NOT:     products
+module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
+func.func @numbers(%q: !m, %k: !m, %v: !m, %o: !m) {
+  attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
+  ^bb0(%a: !attn.row<64xf32>, %b: !attn.row<64xf32>):
+    %s = attn.dot %a, %b : !attn.row<64xf32>, !attn.row<64xf32>
+    %w = math.exp %s : f32
+    attn.yield %w : f32
+  }
+  return
+}
+}
