@@ -11,9 +11,8 @@
 // CHECK:           %[[S:.*]] = tile.contract %[[STORED]], {{.*}} -> !tile.tile<q16, k128, f32>
 // CHECK:           %[[E:.*]] = tile.map %[[S]]
 // CHECK:             arith.mulf
-// CHECK:           %[[P:.*]] = tile.map
 // CHECK:             math.exp2
-// CHECK:           tile.reduce add %[[P]]
+// CHECK:           tile.reduce add %[[P:.*]] into
 // CHECK:           %[[ROUNDED:.*]] = tile.cast %[[P]] : !tile.tile<q16, k128, f32> -> !tile.tile<q16, k128, bf16>
 // CHECK:           tile.contract %[[ROUNDED]]
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "avx512bf16", lanes = 16>} {

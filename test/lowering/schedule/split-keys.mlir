@@ -122,7 +122,7 @@ func.func @pairs(%q: !m, %k: !m, %v: !m, %o: !m) {
 // CHECK-LABEL: @numbers
 // CHECK:       attn.quadratic
 // CHECK-SAME:    attn.key_parts = 16
-// CHECK-NOT:     products
+// CHECK-NOT:     products =
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
 func.func @numbers(%q: !m, %k: !m, %v: !m, %o: !m) {
   attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
