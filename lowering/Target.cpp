@@ -54,7 +54,7 @@ static const CpuLevel levels[] = {
      16, 4, 4, 4, 1, 64, true, true, true, FloatControl::MXCSR, amx, 2, 8,
      true},
     {"avx512bf16", x86, "x86-64-v4", "-prefer-256-bit,+avx512bf16", 16, 4, 4, 4,
-     1, 64, true, true, true, FloatControl::MXCSR, bf16},
+     1, 64, true, true, true, FloatControl::MXCSR, bf16, 4, 4},
     {"x86-64-v4", x86, "x86-64-v4", "-prefer-256-bit", 16, 4, 4, 4, 1, 64, true,
      true, false, FloatControl::MXCSR, v4},
     {"x86-64-v3", x86, "x86-64-v3", "", 8, 2, 6, 4, 8, 60, true, false, false,

@@ -56,7 +56,8 @@ struct CpuLevel {
   FloatControl control; ///< what an entry sets and restores
   CpuidBits cpuid;      ///< for code that picks its level when it runs
   /// Vectors in a panel, and panels, where products of bf16 rows go through
-  /// tiles of 16 rows of 64 bytes; 0: they never do.
+  /// tiles of 16 rows of 64 bytes, or through vectors of pairs; 0: they are
+  /// widened.
   int64_t matrixVectors = 0, matrixPanels = 0;
   bool hasMatrixUnit = false; ///< multiplies such tiles (AMX-BF16)
   bool fastMath = false;      ///< as asked for: fewer digits, special values

@@ -14,7 +14,7 @@
 
 #include "attn/attn.h"
 #include "dialect/attn/Attn.h"
-#include "dialect/attn/KeySplit.h"
+#include "dialect/attn/FewQueries.h"
 #include "dialect/spec/Importer.h"
 #include "dialect/spec/WriteSpec.h"
 #include "lowering/Passes.h"

@@ -89,6 +89,59 @@ LogicalResult FeaturesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// The parameters of a schedule, to change one of them.
+namespace {
+struct ScheduleFields {
+  explicit ScheduleFields(ScheduleAttr s)
+      : context(s.getContext()), order(s.getOrder()), tileQ(s.getTileQ()),
+        tileK(s.getTileK()), pairCost(s.getPairCost()), rowCost(s.getRowCost()),
+        products(s.getProducts()), shortFirst(s.getShortFirst()),
+        split(s.getSplit()), oneToken(s.getOneToken()) {}
+  ScheduleAttr get() const {
+    return ScheduleAttr::get(context, order, tileQ, tileK, pairCost, rowCost,
+                             products, shortFirst, split, oneToken);
+  }
+  MLIRContext *context;
+  Order order;
+  int64_t tileQ, tileK, pairCost, rowCost;
+  Products products;
+  bool shortFirst;
+  KeySplitAttr split;
+  bool oneToken;
+};
+} // namespace
+
+ScheduleAttr ScheduleAttr::withTiles(int64_t tileQ, int64_t tileK) const {
+  ScheduleFields fields(*this);
+  fields.tileQ = tileQ;
+  fields.tileK = tileK;
+  return fields.get();
+}
+ScheduleAttr ScheduleAttr::withProducts(Products products) const {
+  ScheduleFields fields(*this);
+  fields.products = products;
+  return fields.get();
+}
+ScheduleAttr ScheduleAttr::withShortFirst(bool shortFirst) const {
+  ScheduleFields fields(*this);
+  fields.shortFirst = shortFirst;
+  return fields.get();
+}
+ScheduleAttr ScheduleAttr::withSplit(KeySplitAttr split) const {
+  ScheduleFields fields(*this);
+  fields.split = split;
+  return fields.get();
+}
+ScheduleAttr ScheduleAttr::withOneToken(bool oneToken) const {
+  ScheduleFields fields(*this);
+  fields.oneToken = oneToken;
+  return fields.get();
+}
+KeySplitAttr ScheduleAttr::getKeySplit() const {
+  return getSplit() ? getSplit()
+                    : KeySplitAttr::get(getContext(), 0, 0, 0, false);
+}
+
 FeaturesAttr FeaturesAttr::asApplied(StringRef signReason) {
   return get(getContext(), getKind(), getOrder(), getCount(), getNodes(),
              getSeed(), getOrthogonal(), getHyperbolic(), getAnchors(),

@@ -188,40 +188,66 @@ def Attn_LicenceAttr : Attn_Attr<"Licence", "licence"> {
       OptionalParameter<"::mlir::StringAttr">:$linear_reason);
 }
 
+def Attn_KeySplitAttr : Attn_Attr<"KeySplit", "key_split"> {
+  let summary = "keys that are split over work items, for few queries";
+  let description = [{
+    The keys of a sequence are split over at most `parts` work items, and the queries of a group of
+    heads are rows of one tile; 0: a work item sees all keys. An operation with parts has a state:
+    for each query head `parts` + 1 times kFewQueries rows, as long as a mapped query and as a value
+    with its mass and gauge. The rows of a group of heads follow each other: its mapped queries, then
+    a sum for each of them and for each part.
+
+    Of two operations, the one with parts works on sequences of at most `few_queries` queries (and at
+    least `least_keys` keys), the other on the rest; 0: there is no other operation.
+
+    `per_head`: a tile has the queries of one head, as where keys are not split. The state then has,
+    for each part, a row of sums for each of at most `few_queries` queries, one of masses and one of
+    gauges.
+    Example: `#attn.key_split<parts = 16, few_queries = 8>`.
+  }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "0">:$parts,
+      DefaultValuedParameter<"int64_t", "0">:$few_queries,
+      DefaultValuedParameter<"int64_t", "0">:$least_keys,
+      DefaultValuedParameter<"bool", "false">:$per_head);
+}
+
 def Attn_ScheduleAttr : Attn_Attr<"Schedule", "schedule"> {
   let summary = "the order of the parentheses and the tile sizes";
   let description = [{
-    `order` is written by `attn-choose-order`, the tiles by `attn-choose-schedule`: `tile_q` query
+    `order` is written by `attn-choose-order`, the rest by `attn-choose-schedule`: `tile_q` query
     rows stay while tiles of `tile_k` key rows pass by. Where there is an operation of either
     order, one of them works on a sequence: the linear one if
     `pair_cost` nq nk > `row_cost` (nq + nk). Costs of 0: there is no other operation.
-    `products`: of f32 `numbers`; or of bf16 rows as they are stored, by instructions that add two
-    products at once (`pairs`) or by a matrix unit (`tiles`), for both of which weights are rounded
-    to bf16. `short_first`: the first tile is the one that is not whole, of queries as of keys. Where
+
+    `products`: of f32 `numbers`; or of bf16 rows as they are stored, for which weights are rounded
+    to bf16: of `pairs`, by instructions that add two products at once, or of `tiles` that are packed
+    for a matrix unit, or for such instructions, and that many queries share. `short_first`: the first tile is the one that is not whole, of queries as of keys. Where
     the mask is causal its few queries see the fewest keys, and tiles of queries end where the
-    diagonal leaves a tile of keys.
-    Example: `#attn.schedule<order = quadratic, tile_q = 96, tile_k = 64>`.
+    diagonal leaves a tile of keys. `one_token`: sequences of the recurrent order have at most one
+    token a call, and there is no loop that carries their state.
+    Example: `#attn.schedule<order = quadratic, tile_q = 96, tile_k = 64, short_first = true>`.
   }];
   let parameters = (ins EnumParameter<Attn_Order>:$order,
       DefaultValuedParameter<"int64_t", "0">:$tile_q, DefaultValuedParameter<"int64_t", "0">:$tile_k,
       DefaultValuedParameter<"int64_t", "0">:$pair_cost,
       DefaultValuedParameter<"int64_t", "0">:$row_cost,
       DefaultValuedParameter<"Products", "Products::Numbers">:$products,
-      DefaultValuedParameter<"bool", "false">:$short_first);
+      DefaultValuedParameter<"bool", "false">:$short_first,
+      OptionalParameter<"KeySplitAttr">:$split,
+      DefaultValuedParameter<"bool", "false">:$one_token);
   let builders = [AttrBuilder<(ins "Order":$order, CArg<"int64_t", "0">:$tileQ,
       CArg<"int64_t", "0">:$tileK, CArg<"int64_t", "0">:$pairCost, CArg<"int64_t", "0">:$rowCost), [{
-    return $_get($_ctxt, order, tileQ, tileK, pairCost, rowCost, Products::Numbers, false);
+    return $_get($_ctxt, order, tileQ, tileK, pairCost, rowCost, Products::Numbers, false, KeySplitAttr(), false);
   }]>];
   let extraClassDeclaration = [{
-    ScheduleAttr withTiles(int64_t tileQ, int64_t tileK) const {
-      return get(getContext(), getOrder(), tileQ, tileK, getPairCost(), getRowCost(), getProducts(), getShortFirst());
-    }
-    ScheduleAttr withProducts(Products products) const {
-      return get(getContext(), getOrder(), getTileQ(), getTileK(), getPairCost(), getRowCost(), products, getShortFirst());
-    }
-    ScheduleAttr withShortFirst(bool shortFirst) const {
-      return get(getContext(), getOrder(), getTileQ(), getTileK(), getPairCost(), getRowCost(), getProducts(), shortFirst);
-    }
+    /// The same, but for what is named.
+    ScheduleAttr withTiles(int64_t tileQ, int64_t tileK) const;
+    ScheduleAttr withProducts(Products products) const;
+    ScheduleAttr withShortFirst(bool shortFirst) const;
+    ScheduleAttr withSplit(KeySplitAttr split) const;
+    ScheduleAttr withOneToken(bool oneToken) const;
+    /// The split, of no parts where there is none.
+    KeySplitAttr getKeySplit() const;
   }];
 }
 

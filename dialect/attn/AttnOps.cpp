@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/attn/Attn.h"
-#include "dialect/attn/KeySplit.h"
 
 using namespace mlir;
 using namespace attn;
@@ -159,7 +158,7 @@ LogicalResult QuadraticOp::verify() {
   if (!getLicence() || !getSchedule() ||
       getSchedule()->getOrder() != Order::Quadratic)
     return emitOpError("needs a licence and a schedule of quadratic order");
-  if ((KeySplit::of(*this).parts > 0) != !getState().empty())
+  if ((getSchedule()->getKeySplit().getParts() > 0) != !getState().empty())
     return emitOpError("has a state where its keys are split, and only there");
   return verifyAttention(*this);
 }

@@ -8,9 +8,15 @@
 #ifndef ATTN_DIALECT_ATTN_FEWQUERIES_H
 #define ATTN_DIALECT_ATTN_FEWQUERIES_H
 
+#include "llvm/ADT/StringRef.h"
+
 #include <cstdint>
 
 namespace attn {
+
+/// The name under which a module says how many queries its sequences have, at
+/// least and at most: a dense array of two numbers.
+inline constexpr llvm::StringLiteral kQueriesAttrName = "attn.queries";
 
 /// Sequences of at most so many queries are few queries: tiles of queries would
 /// be nearly empty, and there is an operation for them that splits the keys.

@@ -213,9 +213,10 @@ private:
   void multiplyTiles(mlir::Value rows, mlir::Value pairs,
                      mlir::Value pairsPanel, mlir::Value out,
                      mlir::Value outPanel);
-  void multiplyTilesByVectors(mlir::Value rows, mlir::Value pairs,
-                              mlir::Value pairsPanel, mlir::Value out,
-                              mlir::Value outPanel);
+  void multiplyByVectors(
+      mlir::Value rows, mlir::Value pairs, mlir::Value pairsPanel,
+      int64_t count,
+      llvm::function_ref<void(mlir::Value x, int64_t v, mlir::Value sum)> done);
   void emitMatrixContract(
       tile::ContractOp op, mlir::Value lanes, mlir::Value rows,
       mlir::Value laneMemory, mlir::Value existing, const Tree &tree,

@@ -15,12 +15,12 @@
 // so that what lies between the two products is what it always is. Rows are
 // packed once a tile of keys, for all its queries; padding is zero.
 //
-// A level whose instructions have no such unit multiplies the same tiles by
-// vectors: slower than f32 rows, and there to be tested.
+// A level without such a unit multiplies the same rows and pairs by vectors
+// (AVX512_BF16), with two of a row broadcast at a time.
 //
 //===----------------------------------------------------------------------===//
 
-#include "lowering/cpu/CpuEmitter.h"
+#include "lowering/cpu/CpuRowProducts.h"
 
 #include "mlir/Dialect/AMX/AMXDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -277,8 +277,6 @@ void CpuEmitter::multiplyTiles(Value rows, Value pairs, Value pairsPanel,
                                Value out, Value outPanel) {
   auto shape = cast<MemRefType>(rows.getType()).getShape();
   int64_t count = shape[0], depth = shape[1], vectors = level.panelVectors;
-  if (!level.hasMatrixUnit)
-    return multiplyTilesByVectors(rows, pairs, pairsPanel, out, outPanel);
   auto operand = amx::TileType::get({kTileRows, kTileDepth}, b.getBF16Type());
   auto sum = amx::TileType::get({kTileRows, level.lanes}, b.getF32Type());
   // Two by two tiles of sums, and two of either operand: all eight registers.
@@ -313,41 +311,41 @@ void CpuEmitter::multiplyTiles(Value rows, Value pairs, Value pairsPanel,
     block(index(even), 1);
 }
 
-void CpuEmitter::multiplyTilesByVectors(Value rows, Value pairs,
-                                        Value pairsPanel, Value out,
-                                        Value outPanel) {
-  auto shape = cast<MemRefType>(rows.getType()).getShape();
+/// Pairs of a row are broadcast, as f32 numbers are where rows are not packed.
+void CpuEmitter::multiplyByVectors(
+    Value rows, Value pairs, Value pairsPanel, int64_t count,
+    function_ref<void(Value x, int64_t v, Value sum)> done) {
   int64_t vectors = level.panelVectors;
-  VectorType row = VectorType::get({kTileDepth}, b.getBF16Type());
-  SmallVector<int64_t> even, odd;
-  for (int64_t l = 0; l < level.lanes; ++l) {
-    even.push_back(2 * l);
-    odd.push_back(2 * l + 1);
-  }
-  loop(index(0), index(shape[0]), 1, [&](Value x) {
-    Values sums =
-        loop(index(0), index(shape[1] / 2), 1, Values(vectors, dense(0)),
-             [&](Value pair, ValueRange carried) {
-               Values next;
-               auto scalar = [&](int64_t odd) {
-                 Value c = add(mul(pair, index(2)), odd);
-                 return broadcast(
-                     widen(make<memref::LoadOp>(rows, ValueRange{x, c})));
-               };
-               Value first = scalar(0), second = scalar(1);
-               for (int64_t v = 0; v < vectors; ++v) {
-                 Value both = make<vector::LoadOp>(
-                     row, pairs,
-                     ValueRange{pairsPanel, pair, index(v * kTileDepth)});
-                 Value low = widen(make<vector::ShuffleOp>(both, both, even));
-                 Value high = widen(make<vector::ShuffleOp>(both, both, odd));
-                 next.push_back(fma(second, high, fma(first, low, carried[v])));
-               }
-               return next;
-             });
-    for (int64_t v = 0; v < vectors; ++v)
-      storeVector(sums[v], out, {outPanel, x, index(v * level.lanes)});
-  });
+  Value steps = index(cast<MemRefType>(rows.getType()).getShape()[1] / 2);
+  const RowProducts products(*this, /*isPairs=*/true);
+  VectorType both = VectorType::get({2 * level.lanes}, b.getBF16Type());
+  auto block = [&](Value x0, int64_t height) {
+    Values sums = loop(
+        index(0), steps, 1, Values(height * vectors, dense(0)),
+        [&](Value pair, ValueRange carried) {
+          Values left, next;
+          for (int64_t v = 0; v < vectors; ++v)
+            left.push_back(make<vector::LoadOp>(
+                both, pairs,
+                ValueRange{pairsPanel, pair, index(v * 2 * level.lanes)}));
+          for (int64_t u = 0; u < height; ++u) {
+            Value right =
+                products.broadcast(rows, {add(x0, u), mul(pair, index(2))}, 2);
+            for (int64_t v = 0; v < vectors; ++v)
+              next.push_back(
+                  products.add(carried[u * vectors + v], left[v], right));
+          }
+          return next;
+        },
+        level.unroll);
+    for (int64_t u = 0; u < height; ++u)
+      for (int64_t v = 0; v < vectors; ++v)
+        done(add(x0, u), v, sums[u * vectors + v]);
+  };
+  int64_t height = level.rowBlock, whole = count / height * height;
+  loop(index(0), index(whole), height, [&](Value x0) { block(x0, height); });
+  if (count > whole)
+    block(index(whole), count - whole);
 }
 
 /// The contraction of packed rows with packed queries, or with weights that are
@@ -361,34 +359,36 @@ void CpuEmitter::emitMatrixContract(
   TileType result = op.getResult().getType();
   char x = other(result);
   Value left = matrixRows.lookup(rows), right = matrixPairs.lookup(lanes);
+  auto finish = [&](Value panel, Value row, int64_t v, Value sum) {
+    Point p{panel, v, row};
+    if (Value before = initial(p)) // scaled, perhaps: the two may fuse
+      sum = make<arith::AddFOp>(before, sum, arith::FastMathFlags::contract);
+    store(p, sum);
+  };
   int64_t count = cast<MemRefType>(left.getType()).getShape()[0];
   Value sums = target;
-  if (!sums) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(entry);
-    sums = make<memref::AllocaOp>(
-        MemRefType::get({1, count, panelLanes()}, b.getF32Type()),
-        b.getI64IntegerAttr(64));
-  }
+  if (!sums && level.hasMatrixUnit)
+    sums = reserve({1, count, panelLanes()}, b.getF32Type());
   forPanels([&](Value panel) {
     Value pairs = right ? right
                         : packWeights(laneMemory, typeOf(lanes).size('k'),
                                       panel, existing);
-    multiplyTiles(left, pairs, right ? panel : index(0), sums,
-                  target ? panelIn(target, panel) : index(0));
-    if (target)
-      return;
+    Value pairsPanel = right ? panel : index(0);
     preload(tree, panel);
-    loop(index(0), index(result.size(x)), 1, [&](Value row) {
-      for (int64_t v = 0; v < level.panelVectors; ++v) {
-        Point p{panel, v, row};
-        Value sum = loadVector(sums, {index(0), row, index(v * level.lanes)});
-        if (Value before = initial(p)) // scaled, perhaps: the two may fuse
-          sum =
-              make<arith::AddFOp>(before, sum, arith::FastMathFlags::contract);
-        store(p, sum);
-      }
-    });
+    if (!level.hasMatrixUnit) {
+      multiplyByVectors(
+          left, pairs, pairsPanel, result.size(x),
+          [&](Value row, int64_t v, Value sum) { finish(panel, row, v, sum); });
+    } else {
+      multiplyTiles(left, pairs, pairsPanel, sums,
+                    target ? panelIn(target, panel) : index(0));
+      if (!target)
+        loop(index(0), index(result.size(x)), 1, [&](Value row) {
+          for (int64_t v = 0; v < level.panelVectors; ++v)
+            finish(panel, row, v,
+                   loadVector(sums, {index(0), row, index(v * level.lanes)}));
+        });
+    }
     preloaded.clear();
   });
 }

@@ -1,4 +1,4 @@
-//===- CpuRowProducts.cpp - what multiplies rows of few queries -----------===//
+//===- CpuRowProducts.cpp - products of f32, or of pairs of bf16 ----------===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -49,20 +49,31 @@ Value RowProducts::load(Value memory, Value at, int64_t count) const {
 Value RowProducts::add(Value sum, Value x, Value y) const {
   if (!isPairs)
     return e.fma(x, y, sum);
-  std::string name =
-      "llvm.x86.avx512bf16.dpbf16ps." + std::to_string(32 * e.level.lanes);
-  return e
-      .make<LLVM::CallIntrinsicOp>(sum.getType(), e.b.getStringAttr(name),
-                                   ValueRange{sum, x, y})
-      .getResult(0);
+  if (e.level.hasPairProducts) {
+    std::string name =
+        "llvm.x86.avx512bf16.dpbf16ps." + std::to_string(32 * e.level.lanes);
+    return e
+        .make<LLVM::CallIntrinsicOp>(sum.getType(), e.b.getStringAttr(name),
+                                     ValueRange{sum, x, y})
+        .getResult(0);
+  }
+  // As that, for a test of tiles on a machine without it.
+  for (int64_t odd : {0, 1}) {
+    SmallVector<int64_t> own;
+    for (int64_t l = 0; l < e.level.lanes; ++l)
+      own.push_back(2 * l + odd);
+    sum = e.fma(e.widen(e.make<vector::ShuffleOp>(x, x, own)),
+                e.widen(e.make<vector::ShuffleOp>(y, y, own)), sum);
+  }
+  return sum;
 }
 
-Value RowProducts::weight(Value memory, Value at, int64_t keys) const {
+Value RowProducts::broadcast(Value memory, ValueRange at, int64_t count) const {
   if (!isPairs)
     return e.broadcast(e.widen(e.make<memref::LoadOp>(memory, at)));
   Type word = e.b.getI32Type();
   Value both;
-  if (keys == 2) {
+  if (count == 2) {
     Value two =
         e.make<vector::LoadOp>(VectorType::get({2}, element), memory, at);
     both = e.make<vector::ExtractOp>(

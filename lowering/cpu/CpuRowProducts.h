@@ -1,4 +1,4 @@
-//===- CpuRowProducts.h - what multiplies rows of few queries ---*- C++ -*-===//
+//===- CpuRowProducts.h - products of f32, or of pairs of bf16 --*- C++ -*-===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -23,6 +23,8 @@ class RowProducts {
 public:
   using Values = CpuEmitter::Values;
 
+  /// Of f32 numbers; or of pairs, by two multiply-adds where the level has no
+  /// instruction for them.
   explicit RowProducts(CpuEmitter &e, bool isPairs = false);
   /// Of rows in two memories: pairs where both have bf16 and the level has an
   /// instruction for them.
@@ -34,9 +36,10 @@ public:
   mlir::Value load(mlir::Value memory, mlir::Value at, int64_t count) const;
   /// sum + x y, a lane.
   mlir::Value add(mlir::Value sum, mlir::Value x, mlir::Value y) const;
-  /// The weight of a key in all lanes; where products are of pairs, that of the
-  /// next key beside it, or a zero where `keys` is 1.
-  mlir::Value weight(mlir::Value memory, mlir::Value at, int64_t keys) const;
+  /// A number in all lanes; where products are of pairs, with the next one
+  /// beside it, or a zero where `count` is 1.
+  mlir::Value broadcast(mlir::Value memory, mlir::ValueRange at,
+                        int64_t count) const;
   /// What a vector of the rows of as many keys gives to sums.
   Values columns(mlir::ValueRange rows) const;
   /// Sums of such columns, as columns lie in memory.

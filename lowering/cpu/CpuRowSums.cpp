@@ -76,7 +76,7 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
               askForLine(rows, add(k, n), add(e0, v * lanes));
       for (int64_t u = 0; u < rows; ++u) {
         Value x = add(x0, u);
-        Value weight = products.weight(memory, add(mul(x, stride), k), keys);
+        Value weight = products.broadcast(memory, add(mul(x, stride), k), keys);
         for (Value row : keep ? values(k, keys, x) : common)
           next.push_back(products.add(carried[next.size()], row, weight));
       }

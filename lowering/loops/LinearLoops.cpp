@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/loops/LinearLoops.h"
-#include "dialect/attn/KeySplit.h"
 #include "dialect/tile/RowMajor.h"
 #include "lowering/loops/LinearEmitter.h"
 #include "lowering/loops/RowResults.h"
@@ -59,7 +58,7 @@ void LinearEmitter::enterGrid(ValueRange extents, bool perQueryHead) {
 }
 
 void LinearEmitter::enterTokens() {
-  int64_t few = KeySplit::of(op).fewQueries;
+  int64_t few = op.getSchedule()->getKeySplit().getFewQueries();
   if (few == 0)
     return;
   auto mine = isTokenByToken() ? CmpIPredicate::sle : CmpIPredicate::sgt;

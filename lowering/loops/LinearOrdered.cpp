@@ -12,7 +12,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/attn/KeySplit.h"
 #include "lowering/loops/LinearEmitter.h"
 #include "lowering/loops/RowResults.h"
 #include "lowering/loops/Sequences.h"
@@ -45,7 +44,7 @@ LogicalResult LinearEmitter::lowerOrdered() {
     before =
         absorbRange(start, seen, zeroState(), positionOf(b.min(offset, at.nk)));
   }
-  if (op->hasAttr(kOneTokenAttrName)) { // or none
+  if (op.getSchedule()->getOneToken()) { // or none
     auto some = b.make<scf::IfOp>(
         b.cmp(CmpIPredicate::sgt, queryExtent, b.index(0)), /*withElse=*/true);
     b.setInsertionPointToStart(some.elseBlock());

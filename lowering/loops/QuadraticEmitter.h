@@ -15,7 +15,7 @@
 #ifndef ATTN_LOWERING_LOOPS_QUADRATICEMITTER_H
 #define ATTN_LOWERING_LOOPS_QUADRATICEMITTER_H
 
-#include "dialect/attn/KeySplit.h"
+#include "dialect/attn/FewQueries.h"
 #include "lowering/loops/MaskIntervals.h"
 #include "lowering/loops/RegionTiles.h"
 
@@ -25,7 +25,8 @@ namespace attn {
 class QuadraticEmitter {
 public:
   QuadraticEmitter(QuadraticOp op)
-      : op(op), b(mlir::OpBuilder(op), op.getLoc()), split(KeySplit::of(op)),
+      : op(op), b(mlir::OpBuilder(op), op.getLoc()),
+        split(op.getSchedule()->getKeySplit()),
         tileQ(op.getSchedule()->getTileQ()),
         tileK(op.getSchedule()->getTileK()) {}
   mlir::LogicalResult lower();
@@ -99,7 +100,7 @@ private:
 
   QuadraticOp op;
   TileBuilder b;
-  KeySplit split;
+  KeySplitAttr split;
   int64_t tileQ, tileK, dimE = 0;
   mlir::Value group; ///< query heads of a key/value head
   Coordinates at;

@@ -19,7 +19,7 @@ using arith::CmpIPredicate;
 /// Rows of sums of values in a part; behind them a row of masses and one of
 /// gauges.
 Value QuadraticEmitter::rowsOfPart() {
-  return b.min(queryExtent, b.index(split.fewQueries));
+  return b.min(queryExtent, b.index(split.getFewQueries()));
 }
 
 void QuadraticEmitter::storePart(Value part, const State &state) {
@@ -56,7 +56,7 @@ QuadraticEmitter::State QuadraticEmitter::loadPart(Value part,
 LogicalResult QuadraticEmitter::lowerPartsOfHead() {
   if (failed(begin(tileQ)))
     return failure();
-  scf::ForallOp grid = enterGrid({group, b.index(split.parts)});
+  scf::ForallOp grid = enterGrid({group, b.index(split.getParts())});
   at.head = b.add(b.mul(at.kvHead, group), grid.getInductionVar(2));
   q0 = b.index(0);
   enterSequence();

@@ -234,16 +234,16 @@ LogicalResult QuadraticEmitter::loopOverKeys(Value first, Value last,
 }
 
 unsigned attn::quadraticStages(QuadraticOp op) {
-  KeySplit split = KeySplit::of(op);
-  return split.parts == 0 ? 1 : split.perHead ? 2 : 3;
+  KeySplitAttr split = op.getSchedule()->getKeySplit();
+  return split.getParts() == 0 ? 1 : split.getPerHead() ? 2 : 3;
 }
 
 LogicalResult attn::lowerQuadratic(QuadraticOp op, unsigned stage) {
   QuadraticEmitter emitter(op);
-  KeySplit split = KeySplit::of(op);
-  if (split.parts == 0)
+  KeySplitAttr split = op.getSchedule()->getKeySplit();
+  if (split.getParts() == 0)
     return emitter.lower();
-  if (split.perHead)
+  if (split.getPerHead())
     return stage == 0 ? emitter.lowerPartsOfHead() : emitter.lowerMergeOfHead();
   return stage == 0   ? emitter.lowerGather()
          : stage == 1 ? emitter.lowerParts()

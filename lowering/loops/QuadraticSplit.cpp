@@ -43,9 +43,9 @@ static void makeHeadArgument(Region &region) {
 /// Keys of a part: whole tiles, and not so few that merging the parts costs
 /// more than splitting gains.
 Value QuadraticEmitter::partLength() {
-  const int64_t leastKeys = split.perHead ? kLeastTiles * tileK : 1024;
+  const int64_t leastKeys = split.getPerHead() ? kLeastTiles * tileK : 1024;
   Value tiles = b.make<arith::CeilDivSIOp>(at.nk, b.index(tileK));
-  Value each = b.make<arith::CeilDivSIOp>(tiles, b.index(split.parts));
+  Value each = b.make<arith::CeilDivSIOp>(tiles, b.index(split.getParts()));
   int64_t least = llvm::divideCeil(leastKeys, tileK);
   return b.mul(b.max(each, b.index(least)), b.index(tileK));
 }
@@ -110,7 +110,7 @@ LogicalResult QuadraticEmitter::lowerParts() {
     return failure();
   Value most = b.mul(group, b.min(queryExtent, b.index(kFewQueries)));
   scf::ForallOp grid =
-      enterGrid({b.getIndexAttr(split.parts),
+      enterGrid({b.getIndexAttr(split.getParts()),
                  Value(b.make<arith::CeilDivSIOp>(most, b.index(tileQ)))});
   makeRowMajor(grid);
   Value part = grid.getInductionVar(2);

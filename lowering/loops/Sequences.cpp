@@ -90,16 +90,17 @@ void attn::enterChosen(TileBuilder &b, ScheduleAttr schedule, Region &mask,
   b.setInsertionPointToStart(chosen.thenBlock());
 }
 
-void attn::enterQueries(TileBuilder &b, const KeySplit &split,
+void attn::enterQueries(TileBuilder &b, KeySplitAttr split,
                         const Coordinates &at) {
-  if (split.fewQueries == 0)
+  if (split.getFewQueries() == 0)
     return;
-  auto mine = split.parts ? CmpIPredicate::sle : CmpIPredicate::sgt;
-  Value isMine = b.cmp(mine, at.nq, b.index(split.fewQueries));
-  if (split.leastKeys) {
-    auto keys = split.parts ? CmpIPredicate::sge : CmpIPredicate::slt;
-    Value enough = b.cmp(keys, at.nk, b.index(split.leastKeys));
-    isMine = split.parts ? b.both(isMine, enough) : b.either(isMine, enough);
+  auto mine = split.getParts() ? CmpIPredicate::sle : CmpIPredicate::sgt;
+  Value isMine = b.cmp(mine, at.nq, b.index(split.getFewQueries()));
+  if (split.getLeastKeys()) {
+    auto keys = split.getParts() ? CmpIPredicate::sge : CmpIPredicate::slt;
+    Value enough = b.cmp(keys, at.nk, b.index(split.getLeastKeys()));
+    isMine =
+        split.getParts() ? b.both(isMine, enough) : b.either(isMine, enough);
   }
   auto chosen = b.make<scf::IfOp>(isMine, /*withElse=*/false);
   b.setInsertionPointToStart(chosen.thenBlock());

@@ -8,7 +8,6 @@
 #ifndef ATTN_LOWERING_LOOPS_SEQUENCES_H
 #define ATTN_LOWERING_LOOPS_SEQUENCES_H
 
-#include "dialect/attn/KeySplit.h"
 #include "lowering/loops/RegionTiles.h"
 
 namespace attn {
@@ -37,7 +36,7 @@ void enterChosen(TileBuilder &b, ScheduleAttr schedule, mlir::Region &mask,
 
 /// Where another operation is for few queries, or for many: moves the builder
 /// into a branch that is taken by the sequences that are this one's to compute.
-void enterQueries(TileBuilder &b, const KeySplit &split, const Coordinates &at);
+void enterQueries(TileBuilder &b, KeySplitAttr split, const Coordinates &at);
 
 } // namespace attn
 

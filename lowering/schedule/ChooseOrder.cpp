@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/attn/Documents.h"
-#include "dialect/attn/KeySplit.h"
+#include "dialect/attn/FewQueries.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/CudaTarget.h"
 #include "lowering/Passes.h"

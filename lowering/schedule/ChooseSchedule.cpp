@@ -71,13 +71,17 @@ bool takesBf16Rows(QuadraticOp op) {
          isBf16(op.getKey()) && isBf16(op.getValue());
 }
 
-/// Tiles for the matrix unit: whole panels, and keys as the table has them.
+/// Tiles of bf16 rows: whole panels of a matrix unit, whole vectors without
+/// one, and keys as the table has them.
 std::pair<int64_t, int64_t> chooseMatrixTiles(const CpuLevel &level,
                                               ModuleOp module) {
   int64_t panel = level.lanes * level.matrixVectors;
-  int64_t most = level.onMatrixUnit().tileQ(),
-          queries = queriesOfSequences(module).second;
-  return {queries <= panel ? panel : most, level.tileK};
+  int64_t queries = queriesOfSequences(module).second;
+  for (int64_t tileQ = level.hasMatrixUnit ? panel : level.lanes;
+       tileQ <= panel; tileQ *= 2)
+    if (queries <= tileQ)
+      return {tileQ, level.tileK};
+  return {level.onMatrixUnit().tileQ(), level.tileK};
 }
 
 /// Keys in a tile. A product with V reads a few columns of many rows; rows

@@ -15,7 +15,7 @@
 
 #include "lowering/schedule/SplitKeys.h"
 #include "dialect/attn/Axes.h"
-#include "dialect/attn/KeySplit.h"
+#include "dialect/attn/FewQueries.h"
 #include "lowering/SplitKeys.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -88,6 +88,14 @@ bool canSplit(QuadraticOp op) {
   return true;
 }
 
+/// The schedule with keys in so many parts, for few queries or for others.
+template <typename Op>
+ScheduleAttr withSplit(Op op, int64_t parts, int64_t fewQueries) {
+  return op.getSchedule()->withSplit(
+      KeySplitAttr::get(op.getContext(), parts, fewQueries, /*least_keys=*/0,
+                        /*per_head=*/false));
+}
+
 /// A workspace for the mapped queries and the sums of the parts (see
 /// attn.quadratic).
 Value addState(func::FuncOp function, QuadraticOp op) {
@@ -132,12 +140,11 @@ void attn::splitKeys(QuadraticOp op, Products products) {
     OpBuilder b(op);
     b.setInsertionPointAfter(op);
     few = cast<QuadraticOp>(b.clone(*op));
-    KeySplit{0, kFewQueries, 0, false}.writeOn(op);
+    op.setScheduleAttr(withSplit(op, 0, kFewQueries));
   }
   few.getStateMutable().assign(addState(function, op));
-  KeySplit{kParts, both ? kFewQueries : 0, 0, false}.writeOn(few);
-  few.setScheduleAttr(op.getSchedule()
-                          ->withTiles(kTileRows, chooseTileK(op))
+  few.setScheduleAttr(withSplit(op, kParts, both ? kFewQueries : 0)
+                          .withTiles(kTileRows, chooseTileK(op))
                           .withProducts(products)
                           .withShortFirst(false));
 }
@@ -170,10 +177,9 @@ void attn::splitKeysOfHeads(QuadraticOp op) {
   builder.setInsertionPointAfter(op);
   auto parts = cast<QuadraticOp>(builder.clone(*op));
   parts.getStateMutable().assign(function.getArgument(position));
-  KeySplit split{0, kSplitQueries, kSplitKeys, /*perHead=*/true};
-  split.writeOn(op);
-  split.parts = kKeyParts;
-  split.writeOn(parts);
+  for (auto [part, count] : {std::pair(op, int64_t(0)), {parts, kKeyParts}})
+    part.setScheduleAttr(op.getSchedule()->withSplit(KeySplitAttr::get(
+        context, count, kSplitQueries, kSplitKeys, /*per_head=*/true)));
 }
 
 void attn::splitTokens(LinearOp op) {
@@ -182,13 +188,14 @@ void attn::splitTokens(LinearOp op) {
     return;
   LinearOp few = op;
   if (most > kFewQueries) {
-    KeySplit{0, kFewQueries, 0, false}.writeOn(op);
+    op.setScheduleAttr(withSplit(op, 0, kFewQueries));
     OpBuilder b(op);
     b.setInsertionPointAfter(op);
     few = cast<LinearOp>(b.clone(*op));
   }
-  few.setScheduleAttr(ScheduleAttr::get(
-      op.getContext(), op.getSchedule()->getOrder(), /*tileQ=*/1, /*tileK=*/1));
-  if (most <= 1)
-    few->setAttr(kOneTokenAttrName, UnitAttr::get(op.getContext()));
+  few.setScheduleAttr(ScheduleAttr::get(op.getContext(),
+                                        op.getSchedule()->getOrder(),
+                                        /*tileQ=*/1, /*tileK=*/1)
+                          .withSplit(few.getSchedule()->getSplit())
+                          .withOneToken(most <= 1));
 }

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cuda/EmitCuda.h"
-#include "dialect/attn/KeySplit.h"
+#include "dialect/attn/FewQueries.h"
 #include "lowering/CudaAttrs.h"
 #include "lowering/Pipelines.h"
 #include "lowering/analysis/ExpressionText.h"

@@ -7,13 +7,10 @@
 // CHECK-LABEL: @both
 // CHECK-SAME:    %[[W:[a-z0-9]+]]: memref<?x?x136x80xf32, {{.*}}kind = workspace{{.*}}"head"
 // CHECK:       attn.quadratic
-// CHECK-SAME:    attn.few_queries = 8 : i64
-// CHECK-NOT:     attn.key_parts
-// CHECK-SAME:    tile_q = 64, tile_k = 64
+// CHECK-SAME:    tile_q = 64, tile_k = 64, split = <few_queries = 8>
 // CHECK:       attn.quadratic
 // CHECK-SAME:    state(%[[W]]
-// CHECK-SAME:    attn.few_queries = 8 : i64, attn.key_parts = 16 : i64
-// CHECK-SAME:    tile_q = 16, tile_k = 128
+// CHECK-SAME:    tile_q = 16, tile_k = 128, split = <parts = 16, few_queries = 8>
 module attributes {attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
 func.func @both(%q: !m, %k: !m, %v: !m, %o: !m) {
   attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
@@ -34,7 +31,7 @@ func.func @both(%q: !m, %k: !m, %v: !m, %o: !m) {
 !m = memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK-LABEL: @few
 // CHECK:       attn.quadratic
-// CHECK-SAME:    attn.key_parts = 16
+// CHECK-SAME:    split = <parts = 16>
 // CHECK-NOT:   attn.quadratic
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
 func.func @few(%q: !m, %k: !m, %v: !m, %o: !m) {
@@ -53,7 +50,7 @@ func.func @few(%q: !m, %k: !m, %v: !m, %o: !m) {
 !m = memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK-LABEL: @many
 // CHECK:       attn.quadratic
-// CHECK-NOT:     attn.key_parts
+// CHECK-NOT:     split =
 // CHECK-SAME:    tile_q = 32
 // CHECK-NOT:   attn.quadratic
 module attributes {attn.queries = array<i64: 9, 32>, attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
@@ -75,7 +72,7 @@ func.func @many(%q: !m, %k: !m, %v: !m, %o: !m) {
 !m = memref<?x?x?x64xf32, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK-LABEL: @rows_by_head
 // CHECK:       attn.quadratic
-// CHECK-NOT:     attn.key_parts
+// CHECK-NOT:     split =
 // CHECK-NOT:   attn.quadratic
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
 func.func @rows_by_head(%q: !m, %k: !m, %v: !m, %w: !m, %o: !m) {
@@ -100,8 +97,7 @@ func.func @rows_by_head(%q: !m, %k: !m, %v: !m, %w: !m, %o: !m) {
 !m = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK-LABEL: @pairs
 // CHECK:       attn.quadratic
-// CHECK-SAME:    attn.key_parts = 16
-// CHECK-SAME:    products = pairs
+// CHECK-SAME:    tile_k = 128, products = pairs, split = <parts = 16>
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "avx512bf16", lanes = 16>} {
 func.func @pairs(%q: !m, %k: !m, %v: !m, %o: !m) {
   attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
@@ -121,8 +117,7 @@ func.func @pairs(%q: !m, %k: !m, %v: !m, %o: !m) {
 !m = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK-LABEL: @numbers
 // CHECK:       attn.quadratic
-// CHECK-SAME:    attn.key_parts = 16
-// CHECK-NOT:     products =
+// CHECK-SAME:    tile_k = 128, split = <parts = 16>
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
 func.func @numbers(%q: !m, %k: !m, %v: !m, %o: !m) {
   attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
