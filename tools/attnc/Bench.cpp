@@ -245,8 +245,8 @@ static int run(BenchOptions given) {
         return entry.flops / median(entry.seconds) * 1e-9 > peak;
       }))
     fmt::print("above 1: the linear order was chosen, which takes fewer "
-               "operations than are counted, or others used the machine while "
-               "the peak was measured\n");
+               "operations than are counted, or products were of bf16, or "
+               "others used the machine while the peak was measured\n");
   // In JSON the objects have fixed keys: other lines go beside them.
   if (!others.empty())
     for (const BenchEntry &entry : entries)

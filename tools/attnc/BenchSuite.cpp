@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 using namespace attn;
 
@@ -44,8 +45,14 @@ static void choose(std::vector<std::vector<TableRow>> &sets,
     throw UsageError("--only " + only + ": no row has this in its name");
 }
 
-static bool isOnMatrixUnit(Type type) {
-  return type == Type::bf16 && hostCpuLevel().hasMatrixUnit;
+/// What a share of the machine's peak is hoped for: of bf16 products where it
+/// has them, else of f32's, to which rows are widened.
+static std::pair<TableRow::Kind, double> hopedFor(Type type, double widened,
+                                                  double onMatrixUnit) {
+  const CpuLevel &level = hostCpuLevel();
+  if (type != Type::bf16 || !level.hasPairProducts)
+    return {TableRow::Peak, widened};
+  return {TableRow::Bf16Peak, level.hasMatrixUnit ? onMatrixUnit : widened};
 }
 
 //===----------------------------------------------------------------------===//
@@ -83,20 +90,17 @@ int attn::runSuite(const TableOptions &given) {
     beside.push_back(row);
   }
   sets.push_back(beside);
-  // Rows of other types: on the matrix unit where there is one; else widened,
-  // so the multiply-adds are those of f32.
+  // Rows of other types.
   sets.push_back({});
   for (Type type : {Type::bf16, Type::f16})
     for (int64_t d : {64, 128}) {
-      bool tiles = isOnMatrixUnit(type);
+      auto [kind, bound] = hopedFor(type, 0.55, d == 64 ? 0.25 : 0.32);
       sets.back().push_back({"softmax",
                              softmax(false),
                              {1, 2, 2, 4096, 4096, d, d},
                              type,
-                             tiles ? Row::Tiles : Row::Peak,
-                             !tiles    ? 0.55
-                             : d == 64 ? 0.25
-                                       : 0.32});
+                             kind,
+                             bound});
     }
   // A lower feature level, where this machine has it.
   if (peakInstructions() == "AVX-512" || peakInstructions() == "AVX2") {
@@ -167,11 +171,7 @@ int attn::runGrid(const TableOptions &given, uint64_t seed) {
     row.shape = {1, group, 1, rows, rows, length(), length()};
     const Type types[] = {Type::f32, Type::bf16, Type::f16};
     row.type = types[random.integer(0, 2)];
-    row.bound = 0.55;
-    if (isOnMatrixUnit(row.type)) {
-      row.kind = TableRow::Tiles;
-      row.bound = 0.15;
-    }
+    std::tie(row.kind, row.bound) = hopedFor(row.type, 0.55, 0.15);
     sets.push_back({row});
   }
   choose(sets, given.only);

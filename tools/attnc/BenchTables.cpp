@@ -61,8 +61,8 @@ static void measureOnce(Measured &m, int threads) {
   case TableRow::Peak:
     m.units.push_back(measurePeak(threads, 0.01, lanesOf(row.level)));
     break;
-  case TableRow::Tiles:
-    m.units.push_back(measureTilePeak());
+  case TableRow::Bf16Peak:
+    m.units.push_back(measureBf16Peak());
     break;
   case TableRow::Bandwidth:
     m.units.push_back(readKeys(m.entry, threads));
@@ -95,7 +95,7 @@ static double shareOf(const std::vector<Measured> &set, size_t n) {
   double seconds = m.seconds();
   switch (m.row->kind) {
   case TableRow::Peak:
-  case TableRow::Tiles:
+  case TableRow::Bf16Peak:
     return m.entry.flops / seconds * 1e-9 / median(m.units);
   case TableRow::Bandwidth:
     return bytesOfKeys(m.entry) / seconds * 1e-9 / median(m.units);
@@ -114,7 +114,7 @@ static const char *wordOf(TableRow::Kind kind) {
   switch (kind) {
   case TableRow::Peak:
     return "FMA peak";
-  case TableRow::Tiles:
+  case TableRow::Bf16Peak:
     return "AMX peak";
   case TableRow::Bandwidth:
     return "read rate";
@@ -194,7 +194,7 @@ attn::measureTable(const std::vector<std::vector<TableRow>> &sets,
       setting.options = given.options;
       setting.options.level = row.level;
       setting.options.threads = row.kind == TableRow::Gain ? 2
-                                : row.kind == TableRow::Tiles
+                                : row.kind == TableRow::Bf16Peak
                                     ? 1
                                     : given.options.threads;
       setting.shape = row.shape;

@@ -32,7 +32,7 @@ struct TableRow {
   /// Against what: multiply-adds, tiles of the matrix unit (one thread),
   /// reading keys and values once, the time of the row that is `of` rows
   /// before, or the gain of the multiply-add loop from as many threads.
-  enum Kind { Peak, Tiles, Bandwidth, Ratio, Gain, Time } kind = Peak;
+  enum Kind { Peak, Bf16Peak, Bandwidth, Ratio, Gain, Time } kind = Peak;
   /// The least share that is hoped for (of a ratio, the largest); 0: none.
   double bound = 0;
   std::string level = {}; ///< a feature level; empty: this machine's best

@@ -63,6 +63,16 @@ __attribute__((target("avx512f"))) static void chains512(int64_t steps) {
   }
 }
 
+#define PAIRS512(n)                                                            \
+  asm volatile("vdpbf16ps %2, %1, %0" : "+v"(c##n) : "v"(scale), "v"(shift));
+__attribute__((target("avx512f"))) static void pairChains512(int64_t steps) {
+  __m512 scale = _mm512_set1_ps(0), shift = _mm512_set1_ps(0);
+  CHAINS(DECLARE512)
+  for (int64_t n = 0; n < steps; ++n) {
+    CHAINS(PAIRS512)
+  }
+}
+
 #define DECLARE256(n) __m256 c##n = _mm256_set1_ps(1.0f);
 #define FMA256(n)                                                              \
   asm volatile("vfmadd213ps %2, %1, %0" : "+x"(c##n) : "x"(scale), "x"(shift));
@@ -221,12 +231,17 @@ multiplyTiles(const char *operands, int64_t steps) {
   _tile_release();
 }
 
-double attn::measureTilePeak(double seconds) {
-  // Asking for the level asks the system for the registers.
-  if (!hostCpuLevel().hasMatrixUnit)
-    return 0;
-  alignas(64) static char operands[8192] = {};
+double attn::measureBf16Peak(double seconds) {
   constexpr int64_t block = 10000;
+  // Asking for the level asks the system for the registers.
+  if (!hostCpuLevel().hasMatrixUnit) {
+    if (!hostCpuLevel().hasPairProducts)
+      return 0;
+    pairChains512(block);
+    return 2e-9 * kChains * 32 * block *
+           ratePerSecond(seconds, [&] { pairChains512(block); });
+  }
+  alignas(64) static char operands[8192] = {};
   multiplyTiles(operands, block);
   return 4 * 2e-9 * 16 * 16 * 32 * block *
          ratePerSecond(seconds, [&] { multiplyTiles(operands, block); });
@@ -234,7 +249,7 @@ double attn::measureTilePeak(double seconds) {
 
 #else
 
-double attn::measureTilePeak(double) { return 0; }
+double attn::measureBf16Peak(double) { return 0; }
 
 #endif
 

@@ -31,9 +31,11 @@ double measurePeak(int threads, double seconds = 0.01, int64_t lanes = 0);
 /// The instructions measurePeak() runs: "AVX-512", "AVX2", "SSE" or "scalar".
 std::string peakInstructions();
 
-/// GFLOP/s of one thread on bf16 tiles of AMX, two by two tiles of sums whose
-/// operands are loaded from the first-level cache; 0 where there is none.
-double measureTilePeak(double seconds = 0.01);
+/// GFLOP/s of one thread on products of bf16 that are added in f32: on tiles of
+/// AMX, two by two tiles of sums whose operands are loaded from the first-level
+/// cache, or else by AVX512_BF16 on chains in registers; 0 where there is
+/// neither.
+double measureBf16Peak(double seconds = 0.01);
 
 /// GB/s at which `threads` threads together read memory from begin to end,
 /// again and again over about `seconds`, and at least once.

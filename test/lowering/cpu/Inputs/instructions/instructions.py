@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Counts the instructions of the two main kernels and compares them with the record.
 
-    instructions.py pairs|loops|tiles check|renew ATTNC WORK
+    instructions.py pairs|loops|bf16|tiles check|renew ATTNC WORK
 
 pairs   Kernels compiled ahead of time for x86-64-v3 run under callgrind: instructions a visible
         pair of query and key, of one call with everything that it does. (valgrind 3.19 knows no
@@ -10,6 +10,7 @@ loops   Kernels compiled for x86-64-v4, their assembly is read: what stands in e
         A loop is what lies between a label and a jump back to it; it is an inner one if no other
         lies in it; it is hot if more than half of its instructions are multiply-adds of 16 lanes:
         the two products of a key step, rows of keys and values against vectors of queries.
+bf16    The same of bf16 rows for level avx512bf16, where two products of a lane count as one.
 tiles   The same of bf16 rows for level amx, where a tile's product counts as one multiply-add and
         a loop is hot from a sixth of them on: the two products, and kappa between them.
 
@@ -35,7 +36,7 @@ def run(*command):
 
 
 # Of what counts loops: the level, the type, and how many instructions a multiply-add a hot one has at most.
-LOOPS = {"loops": ("x86-64-v4", "f32", 2), "tiles": ("amx", "bf16", 6)}
+LOOPS = {"loops": ("x86-64-v4", "f32", 2), "bf16": ("avx512bf16", "bf16", 2), "tiles": ("amx", "bf16", 6)}
 
 
 def compile_kernel(attnc, kernel, level, *options):
@@ -68,7 +69,7 @@ def inner_loops(lines):
 
 def classify(instruction):
     operation, _, operands = instruction.partition("\t")
-    is_fma = re.match(r"vfn?m(add|sub)\d+ps$", operation) and "%zmm" in operands or operation == "tdpbf16ps"
+    is_fma = re.match(r"(vfn?m(add|sub)\d+|vdpbf16)ps$", operation) and "%zmm" in operands or operation == "tdpbf16ps"
     memory = "(" in operands and not operation.startswith(("lea", "prefetch", "nop"))
     is_store = memory and operands.endswith(")") and not operation.startswith(("cmp", "test"))
     return bool(is_fma), bool(memory and not is_store), bool(is_store)
@@ -112,9 +113,9 @@ def line_of(key, figures):
 def write_record(record):
     with open(RECORD, "w") as file:
         file.write("# What instructions.py counts. Renewed by\n"
-                   "#   for m in pairs loops tiles; do test/lowering/cpu/Inputs/instructions/instructions.py $m renew "
+                   "#   for m in pairs loops bf16 tiles; do test/lowering/cpu/Inputs/instructions/instructions.py $m renew "
                    "build/bin/attnc /tmp/counts; done\n"
-                   "# loops, tiles: multiply-adds, loads, stores, others of a hot loop; pairs: instructions a pair\n")
+                   "# loops, bf16, tiles: multiply-adds, loads, stores, others of a hot loop; pairs: instructions a pair\n")
         for key in sorted(record):
             file.write(line_of(key, record[key]) + "\n")
 
