@@ -234,8 +234,8 @@ void *compileSource(const std::string &source) {
   std::string path = folder;
   std::ofstream(path + "/kernel.cpp") << source << glue(source);
   std::string command =
-      "c++ -std=c++17 -O1 -march=native -ffp-contract=fast -w -shared -fPIC "
-      "-fno-gnu-unique -I '" ATTN_SOURCE
+      "c++ -std=c++17 -O1 -fexpensive-optimizations -march=native "
+      "-ffp-contract=fast -w -shared -fPIC -fno-gnu-unique -I '" ATTN_SOURCE
       "' -DATTN_HOST_PRELUDE='\"runtime/emulator/WarpGroups.h\"' " +
       path + "/kernel.cpp -o " + path + "/kernel.so";
   void *library = std::system(command.c_str())

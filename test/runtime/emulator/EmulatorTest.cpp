@@ -244,6 +244,26 @@ TEST(EmulatorTest, ProductsOfFourWarps) {
   }
 }
 
+// As on the device: (1 + 2^-12)^2 ends in 2^-24, which a product does not keep.
+TEST(EmulatorTest, ProductsAndSumsFuse) {
+  EmulatedCall call(softmax, shapeOf(5, 5, 16, 16, Type::f32));
+  CudaProgram program = call.program();
+  size_t kernel = program.source.find("\nATTN_KERNEL(");
+  ASSERT_NE(kernel, std::string::npos);
+  program.source.insert(program.source.find("{\n", kernel) + 2, R"(
+#if defined(__FMA__) || defined(__aarch64__)
+  {
+    volatile float factor = 0x1.001p0f, addend = -0x1.002p0f;
+    float x = factor, y = addend;
+    if (x * x + y != 0x1p-24f)
+      attn_host::fail("a product was rounded");
+  }
+#endif
+)");
+  call.run(program);
+  EXPECT_LE(call.error(), boundOf(Type::f32));
+}
+
 TEST(EmulatorTest, NoKeysAndNoQueries) {
   check(softmax, shapeOf(0, 5, 16, 16, Type::f32));
   CallShape none = shapeOf(5, 0, 16, 16, Type::f32);
