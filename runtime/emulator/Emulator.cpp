@@ -9,6 +9,7 @@
 #include "lowering/cuda/Cuda.h"
 #include "runtime/Scratch.h"
 #include "runtime/emulator/GuardedMemory.h"
+#include "runtime/emulator/Machine.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -33,7 +34,8 @@ public:
   void run(const Binding &binding) const override;
 
 private:
-  using Launch = const char *(int stage, void **parameters, long long blocks,
+  using Launch = const char *(const attn_host::Machine *machine, int stage,
+                              void **parameters, long long blocks,
                               unsigned seed);
   CudaProgram program;
   void *handle = nullptr;
@@ -60,15 +62,16 @@ static std::string findCompiler() {
 
 /// One function that launches any stage.
 static std::string launcher(const CudaProgram &program) {
-  std::string text = "\nextern \"C\" const char *attn_emulate(int stage, void "
-                     "**p, long long blocks, unsigned seed) {\n"
-                     "  attn_host::seed = seed;\n  switch (stage) {\n";
+  std::string text =
+      "\nextern \"C\" const char *attn_emulate(const attn_host::Machine "
+      "*machine, int stage, void **p, long long blocks, unsigned seed) {\n"
+      "  attn_host::machine = machine;\n  switch (stage) {\n";
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const LaunchStage &stage = program.stages[s];
     text += "  case " + std::to_string(s) +
             ":\n    return attn_host::launch(blocks, " +
             std::to_string(stage.threads) + ", " +
-            std::to_string(stage.sharedBytes) + ", [=] {\n      " +
+            std::to_string(stage.sharedBytes) + ", seed, [=] {\n      " +
             stage.entry + "(";
     for (size_t n = 0; n < stage.parameters.size(); ++n) {
       const std::string &type = stage.parameters[n].type;
@@ -120,7 +123,7 @@ EmulatedKernel::EmulatedKernel(const CudaProgram &program) : program(program) {
 }
 
 void EmulatedKernel::run(const Binding &binding) const {
-  static std::mutex mutex; // signals, and the library's state, are global
+  static std::mutex mutex; // signals, and the machine, are global
   std::lock_guard<std::mutex> lock(mutex);
   LaunchArguments arguments(program, binding);
   struct Copy {
@@ -157,8 +160,9 @@ void EmulatedKernel::run(const Binding &binding) const {
     int64_t blocks = arguments.blocks(stage);
     const char *error = nullptr;
     if (!runGuarded([&] {
-          error = launch(static_cast<int>(s), addresses.data(), blocks,
-                         static_cast<unsigned>(s + 1));
+          error =
+              launch(attn_host::getMachine(), static_cast<int>(s),
+                     addresses.data(), blocks, static_cast<unsigned>(s + 1));
         }))
       error = "memory outside of the arrays is read or written";
     if (error)

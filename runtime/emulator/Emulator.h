@@ -23,8 +23,7 @@ namespace attn::runtime {
 /// compiler, or it refuses the source.
 std::shared_ptr<const GpuKernel> emulate(const CudaProgram &program);
 
-/// Host.h, and the functions that launch the entries: what emulate compiles
-/// beside the source.
+/// What kernels see of the machine: it is compiled with their source.
 llvm::StringRef hostPrelude();
 
 } // namespace attn::runtime

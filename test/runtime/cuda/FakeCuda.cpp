@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeCuda.h"
+#include "runtime/emulator/Machine.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -75,7 +76,7 @@ struct Function {
   Module *module;
   std::string name;
   void *(*copy)(void **);
-  const char *(*run)(void *, long long, int, int);
+  const char *(*run)(const attn_host::Machine *, void *, long long, int, int);
 };
 struct Failure {
   std::string function;
@@ -203,14 +204,14 @@ std::string glue(const std::string &source) {
       "\n#include <utility>\n#include <tuple>\n"
       "namespace fake_cuda {\n"
       "template <class... A> void *copy(void (*)(A...), void **p) {\n"
-      "  size_t n = 0;\n"
+      "  int n = 0;\n"
       "  return new std::tuple<A...>{*static_cast<A *>(p[n++])...};\n}\n"
       "template <class... A>\n"
       "const char *run(void (*f)(A...), void *p, long long blocks, int "
-      "threads, "
-      "int shared) {\n"
+      "threads, int shared) {\n"
       "  auto *values = static_cast<std::tuple<A...> *>(p);\n"
-      "  const char *error = attn_host::launch(blocks, threads, shared, [=] { "
+      "  const char *error = attn_host::launch(blocks, threads, shared, 1, [=] "
+      "{ "
       "std::apply(f, *values); });\n"
       "  delete values;\n  return error;\n}\n}\n";
   static const std::regex kernel(R"(ATTN_KERNEL\(\w+\) (\w+)\()");
@@ -220,8 +221,9 @@ std::string glue(const std::string &source) {
     text += "extern \"C\" void *copy_" + name +
             "(void **p) { return fake_cuda::copy(" + name +
             ", p); }\nextern \"C\" const char *run_" + name +
-            "(void *p, long long blocks, int threads, int shared) { return "
-            "fake_cuda::run(" +
+            "(const attn_host::Machine *machine, void *p, long long blocks, "
+            "int threads, int shared) {\n  attn_host::machine = machine;\n  "
+            "return fake_cuda::run(" +
             name + ", p, blocks, threads, shared); }\n";
   }
   return text;
@@ -559,7 +561,7 @@ EXPORT int cuModuleGetFunction(void **function, void *module,
   made->name = name;
   made->copy = reinterpret_cast<void *(*)(void **)>(
       dlsym(in->library, ("copy_" + made->name).c_str()));
-  made->run = reinterpret_cast<const char *(*)(void *, long long, int, int)>(
+  made->run = reinterpret_cast<decltype(made->run)>(
       dlsym(in->library, ("run_" + made->name).c_str()));
   if (!made->copy || !made->run)
     return NotFound;
@@ -584,8 +586,9 @@ EXPORT int cuLaunchKernel(void *handle, unsigned x, unsigned y, unsigned z,
   auto run = function->run;
   stream->work.push_back([=] {
     Open open(stream->device);
-    if (const char *error = run(values, x, static_cast<int>(threads),
-                                static_cast<int>(shared))) {
+    if (const char *error =
+            run(attn_host::getMachine(), values, x, static_cast<int>(threads),
+                static_cast<int>(shared))) {
       std::fprintf(stderr, "FakeCuda: %s\n", error);
       std::abort();
     }

@@ -9,10 +9,15 @@
 
 #include "gtest/gtest.h"
 
+#include <cmath>
+#include <cstring>
 #include <random>
+
+static u16 toF16(float x) { return static_cast<u16>(pack(x, 0, F16())); }
 
 // Conversions against the compiler's own, of all halves and of many floats.
 TEST(EmulatorHost, Halves) {
+  attn_host::machine = attn_host::getMachine();
   int wrong = 0;
   for (unsigned bits = 0; bits < 65536; ++bits) {
     u16 half = static_cast<u16>(bits);
@@ -20,8 +25,8 @@ TEST(EmulatorHost, Halves) {
       continue; // NaN
     _Float16 own;
     std::memcpy(&own, &half, 2);
-    wrong += attn_host::fromF16(half) != static_cast<float>(own);
-    wrong += attn_host::toF16(static_cast<float>(own)) != half;
+    wrong += toFloat(F16{half}) != static_cast<float>(own);
+    wrong += toF16(static_cast<float>(own)) != half;
   }
   std::mt19937 random(1);
   for (int n = 0; n < 1000000; ++n) {
@@ -31,22 +36,20 @@ TEST(EmulatorHost, Halves) {
     _Float16 own = static_cast<_Float16>(x);
     u16 half;
     std::memcpy(&half, &own, 2);
-    wrong += attn_host::toF16(x) != half;
+    wrong += toF16(x) != half;
   }
   EXPECT_EQ(wrong, 0);
-  EXPECT_EQ(attn_host::toBf16(1.f + 1.f / 256), 0x3f80); // ties to even
-  EXPECT_EQ(attn_host::toBf16(1.f + 3.f / 256), 0x3f82);
-  EXPECT_EQ(attn_host::fromBf16(0x4049), 3.140625f);
+  EXPECT_EQ(pack(1.f + 1.f / 256, 0, Bf16()), 0x3f80u); // ties to even
+  EXPECT_EQ(pack(1.f + 3.f / 256, 0, Bf16()), 0x3f82u);
+  EXPECT_EQ(toFloat(Bf16{0x4049}), 3.140625f);
 }
 
 // 10 bits after the point: those of 2^-11 of 1 are ties, 0x1000 in its bits.
 TEST(EmulatorHost, Tf32) {
-  auto rounded = [](u32 bits) {
-    return attn_host::toTf32(attn_host::fromBits(bits));
-  };
-  EXPECT_EQ(attn_host::toTf32(1.f + 1.f / 2048), 0x3f800000u); // ties to even
-  EXPECT_EQ(attn_host::toTf32(1.f + 3.f / 2048), 0x3f804000u);
-  EXPECT_EQ(attn_host::toTf32(-1.f - 1.f / 2048), 0xbf800000u);
+  auto rounded = [](u32 bits) { return roundTf32(floatOf(bits)).bits; };
+  EXPECT_EQ(roundTf32(1.f + 1.f / 2048).bits, 0x3f800000u); // ties to even
+  EXPECT_EQ(roundTf32(1.f + 3.f / 2048).bits, 0x3f804000u);
+  EXPECT_EQ(roundTf32(-1.f - 1.f / 2048).bits, 0xbf800000u);
   EXPECT_EQ(rounded(0x3f800fff), 0x3f800000u); // next to a tie
   EXPECT_EQ(rounded(0x3f801001), 0x3f802000u);
   EXPECT_EQ(rounded(0x3fffffff), 0x40000000u); // to the next power of two
@@ -60,13 +63,14 @@ TEST(EmulatorHost, Tf32) {
   // Features of 16-bit rows are ties half of the time: no bias.
   double sum = 0;
   for (u32 n = 0; n < 4096; ++n)
-    sum += attn_host::fromBits(rounded(0x3f800000 + 0x1000 * n)) -
-           attn_host::fromBits(0x3f800000 + 0x1000 * n);
+    sum += floatOf(rounded(0x3f800000 + 0x1000 * n)) -
+           floatOf(0x3f800000 + 0x1000 * n);
   EXPECT_EQ(sum, 0);
 }
 
 static const char *launch(void (*kernel)(), int threads = 64) {
-  return attn_host::launch(3, threads, 1024, kernel);
+  attn_host::machine = attn_host::getMachine();
+  return attn_host::launch(3, threads, 1024, 1, kernel);
 }
 
 TEST(EmulatorHost, WarpCollectives) {
@@ -112,7 +116,8 @@ TEST(EmulatorHost, CopiesArriveWhenTheyAreWaitedFor) {
   for (int n = 0; n < 64; ++n)
     source[n] = n;
   EXPECT_EQ(launch([] {
-              auto *shared = reinterpret_cast<float *>(attn_host::shared);
+              auto *shared =
+                  reinterpret_cast<float *>(attn_host::machine->shared);
               if (shared[threadOf()] == shared[threadOf()])
                 attn_host::fail("shared memory begins as NaN");
               copyAsync4(shared + threadOf(), source + threadOf(), true);
@@ -131,20 +136,23 @@ TEST(EmulatorHost, CopiesArriveWhenTheyAreWaitedFor) {
                 attn_host::fail("what is outside is no zero");
             }),
             nullptr);
-  EXPECT_STREQ(launch([] { copyAsync16(attn_host::shared, source + 1, true); }),
-               "an asynchronous copy is misaligned");
+  EXPECT_STREQ(
+      launch([] { copyAsync16(attn_host::machine->shared, source + 1, true); }),
+      "an asynchronous copy is misaligned");
 }
 
 TEST(EmulatorHost, SharedMemoryEnds) {
-  EXPECT_STREQ(
-      launch([] { reinterpret_cast<float *>(attn_host::shared)[256] = 1; }),
-      "more shared memory is written than there is");
+  EXPECT_STREQ(launch([] {
+                 reinterpret_cast<float *>(attn_host::machine->shared)[256] = 1;
+               }),
+               "more shared memory is written than there is");
 }
 
 // A warp runs ahead of the others as far as it can.
 TEST(EmulatorHost, MissingBarriersShow) {
   EXPECT_STREQ(launch([] {
-                 auto *shared = reinterpret_cast<float *>(attn_host::shared);
+                 auto *shared =
+                     reinterpret_cast<float *>(attn_host::machine->shared);
                  shared[threadOf()] = 1;
                  if (!(shared[(threadOf() + 32) % 64] == 1))
                    attn_host::fail("another warp has not run yet");

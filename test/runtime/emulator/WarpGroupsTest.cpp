@@ -14,6 +14,8 @@
 
 #include "gtest/gtest.h"
 
+#include <cstring>
+
 namespace {
 
 /// Small whole numbers, exact in 16 bits, and so are their products' sums.
@@ -32,8 +34,8 @@ const u64 left = describe(kLeft, kLeftSummed, kLeftOther),
           right = describe(kRight, kRightSummed, kRightOther);
 
 void put(int place, float x) {
-  u16 bits = attn_host::toBf16(x);
-  std::memcpy(attn_host::shared + place, &bits, 2);
+  u32 bits = pack(x, 0, Bf16());
+  std::memcpy(attn_host::machine->shared + place, &bits, 2);
 }
 /// ((8, m), (T, 2k)) : ((T, SBO), (1, LBO)), T = 8: a row holds what is summed.
 void putLeft() {
@@ -82,7 +84,8 @@ void expectSums(float (&sums)[kGroups][4], int times) {
 bool isNaN(float x) { return x != x; }
 
 const char *launch(void (*kernel)(), int threads = 128) {
-  return attn_host::launch(2, threads, 8192, kernel);
+  attn_host::machine = attn_host::getMachine();
+  return attn_host::launch(2, threads, 8192, 1, kernel);
 }
 
 } // namespace
