@@ -288,31 +288,36 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
       make<scf::YieldOp>(
           ValueRange{make<arith::ConstantOp>(b.getBoolAttr(false))});
     }
-    ifThenElse(
-        choice.getResult(0),
-        [&] {
-          Tree tree = treeOf({op.getAcc(), op.getKeep()});
-          // S9: rows that see no such value sum what they always do.
-          if (byMatrixUnit) {
-            transposeInto(matrixRows.lookup(broadcasts), view, result.size(x),
-                          Columns::Finite);
-            plain();
-            isSummedAlready = true;
-          }
-          nest(
-              tree, existing,
-              [&](Value acc, Value l, Value scalar, Value row,
-                  const Point &p) -> Value {
-                Value keep = at(op.getKeep(), {p.panel, p.vector, row});
-                if (byMatrixUnit)
-                  keep = make<arith::AndIOp>(keep, isOdd(scalar));
-                return make<arith::SelectOp>(keep, fma(scalar, l, acc), acc);
-              },
-              /*rowBlock=*/1,
-              /*unroll=*/1); // seldom run: as little code as can be
-          isSummedAlready = false;
-        },
-        plain);
+    Value isBad = choice.getResult(0);
+    auto careful = [&] {
+      Tree tree = treeOf({op.getAcc(), op.getKeep()});
+      nest(
+          tree, existing,
+          [&](Value acc, Value l, Value scalar, Value row,
+              const Point &p) -> Value {
+            Value keep = at(op.getKeep(), {p.panel, p.vector, row});
+            if (byMatrixUnit)
+              keep = make<arith::AndIOp>(keep, isOdd(scalar));
+            return make<arith::SelectOp>(keep, fma(scalar, l, acc), acc);
+          },
+          /*rowBlock=*/1,
+          /*unroll=*/1); // seldom run: as little code as can be
+    };
+    if (!byMatrixUnit) {
+      ifThenElse(isBad, careful, plain);
+    } else {
+      // S9: rows that see no such value sum what they always do.
+      ifThenElse(
+          isBad,
+          [&] {
+            transposeOneByOne(matrixRows.lookup(broadcasts), view,
+                              result.size(x), index(0), /*onlyFinite=*/true);
+          },
+          nullptr);
+      plain();
+      isSummedAlready = true;
+      ifThenElse(isBad, careful, nullptr);
+    }
   }
   forms[op.getResult()] = {
       TileForm::Buffer, target, {}, {}, x == 'k' ? view.rows : Value()};

@@ -202,9 +202,10 @@ private:
   mlir::Value interleave(mlir::Value first, mlir::Value second);
   void packRows(tile::LoadOp load, const TileForm &view);
   void packColumns(tile::LoadOp load, const TileForm &view);
-  enum class Columns { Whole, Partly, Finite }; ///< 0 where not finite
-  void transposeInto(mlir::Value packed, const TileForm &view, int64_t width,
-                     Columns kind);
+  void transposeBlocks(mlir::Value packed, const TileForm &view, int64_t width,
+                       mlir::Value keys);
+  void transposeOneByOne(mlir::Value packed, const TileForm &view,
+                         int64_t width, mlir::Value first, bool onlyFinite);
   mlir::Value isOdd(mlir::Value x);
   void packQueries(tile::LoadOp load, mlir::Value buffer);
   mlir::Value packWeights(mlir::Value weights, int64_t keys, mlir::Value panel,
@@ -215,7 +216,7 @@ private:
                      mlir::Value outPanel);
   void multiplyByVectors(
       mlir::Value rows, mlir::Value pairs, mlir::Value pairsPanel,
-      int64_t count,
+      mlir::Value count, mlir::Value steps,
       llvm::function_ref<void(mlir::Value x, int64_t v, mlir::Value sum)> done);
   void emitMatrixContract(
       tile::ContractOp op, mlir::Value lanes, mlir::Value rows,

@@ -129,50 +129,57 @@ void CpuEmitter::packColumns(tile::LoadOp load, const TileForm &view) {
   Value packed =
       tileBuffer({padded(width, kTileRows), keys}, width % kTileRows != 0);
   matrixRows[load.getResult()] = packed;
-  Value isWhole =
-      make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows, index(keys));
-  ifThenElse(
-      isWhole, [&] { transposeInto(packed, view, width, Columns::Whole); },
-      [&] { transposeInto(packed, view, width, Columns::Partly); });
+  Value blocks = mul(make<arith::DivUIOp>(view.rows, index(kTileDepth)),
+                     index(kTileDepth));
+  transposeBlocks(packed, view, width, blocks);
+  // Keys past the last count as zeros: 0 * NaN is NaN, and what stood there may
+  // have been one.
+  VectorType row = VectorType::get({kTileDepth}, b.getBF16Type());
+  Value zero = make<arith::ConstantOp>(cast<TypedAttr>(b.getZeroAttr(row)));
+  loop(blocks, index(keys), kTileDepth, [&](Value first) {
+    loop(index(0), index(width), 1, [&](Value e) {
+      storeVector(zero, packed, {e, first});
+    });
+  });
+  transposeOneByOne(packed, view, width, blocks, /*onlyFinite=*/false);
 }
 
 /// 16 pairs of keys by 16 columns at a time are transposed as 32-bit numbers.
-/// Keys past the last count as zeros: 0 * NaN is NaN, and what stood there may
-/// have been one.
-void CpuEmitter::transposeInto(Value packed, const TileForm &view,
-                               int64_t width, Columns kind) {
-  int64_t keys = cast<MemRefType>(packed.getType()).getShape()[1];
+void CpuEmitter::transposeBlocks(Value packed, const TileForm &view,
+                                 int64_t width, Value keys) {
   VectorType block = VectorType::get({kTileRows}, b.getBF16Type());
-  VectorType bits = VectorType::get({kTileRows}, b.getI16Type());
   VectorType pairs = VectorType::get({kTileRows}, b.getI32Type());
   VectorType row = VectorType::get({kTileDepth}, b.getBF16Type());
-  Value zero = make<arith::ConstantOp>(cast<TypedAttr>(b.getZeroAttr(bits)));
-  Value last =
-      kind == Columns::Whole ? Value() : max(add(view.rows, -1), index(0));
-  auto load = [&](Value key, Value e) -> Value {
-    Value from = last ? min(key, last) : key;
-    Value stored = make<vector::LoadOp>(block, view.memory,
-                                        add(mul(from, view.stride), e));
-    Value x = make<arith::BitcastOp>(bits, stored);
-    if (kind == Columns::Finite)
-      x = make<arith::SelectOp>(isOdd(widen(stored)), zero, x);
-    if (!last)
-      return x;
-    Value exists =
-        make<arith::CmpIOp>(arith::CmpIPredicate::slt, key, view.rows);
-    return make<arith::SelectOp>(exists, x, zero);
-  };
-  loop(index(0), index(keys), kTileDepth, [&](Value first) {
+  loop(index(0), keys, kTileDepth, [&](Value first) {
     forOverlapping(width, kTileRows, [&](Value e) {
+      auto load = [&](int64_t key) {
+        Value start = mul(add(first, key), view.stride);
+        return make<vector::LoadOp>(block, view.memory, add(start, e));
+      };
       Values rows;
       for (int64_t p = 0; p < kTileRows; ++p)
         rows.push_back(make<vector::BitCastOp>(
-            pairs, interleave(load(add(first, 2 * p), e),
-                              load(add(first, 2 * p + 1), e))));
+            pairs, interleave(load(2 * p), load(2 * p + 1))));
       transpose(rows);
       for (int64_t p = 0; p < kTileRows; ++p)
         storeVector(make<vector::BitCastOp>(row, rows[p]), packed,
                     {add(e, p), first});
+    });
+  });
+}
+
+/// The keys from the `first` on: few, or seldom. `onlyFinite`: others as zeros.
+void CpuEmitter::transposeOneByOne(Value packed, const TileForm &view,
+                                   int64_t width, Value first,
+                                   bool onlyFinite) {
+  Value zero = make<arith::ConstantOp>(b.getFloatAttr(b.getBF16Type(), 0));
+  loop(first, view.rows, 1, [&](Value key) {
+    loop(index(0), index(width), 1, [&](Value e) {
+      Value x =
+          make<memref::LoadOp>(view.memory, add(mul(key, view.stride), e));
+      if (onlyFinite)
+        x = make<arith::SelectOp>(isOdd(widen(x)), zero, x);
+      make<memref::StoreOp>(x, packed, ValueRange{e, key});
     });
   });
 }
@@ -228,7 +235,11 @@ Value CpuEmitter::packWeights(Value weights, int64_t keys, Value panel,
     packed = tileBuffer({1, keys / 2, 2 * panelLanes()}, false);
   VectorType flags = vectorOf(b.getI1Type());
   auto pack = [&](bool whole) {
-    loop(index(0), index(keys / 2), 1, [&](Value pair) {
+    // A matrix unit takes whole tiles.
+    Value pairs = whole || level.hasMatrixUnit
+                      ? index(keys / 2)
+                      : make<arith::CeilDivUIOp>(existing, index(2));
+    loop(index(0), pairs, 1, [&](Value pair) {
       for (int64_t v = 0; v < level.panelVectors; ++v) {
         auto load = [&](int64_t odd) -> Value {
           Value key = add(mul(pair, index(2)), odd);
@@ -313,10 +324,9 @@ void CpuEmitter::multiplyTiles(Value rows, Value pairs, Value pairsPanel,
 
 /// Pairs of a row are broadcast, as f32 numbers are where rows are not packed.
 void CpuEmitter::multiplyByVectors(
-    Value rows, Value pairs, Value pairsPanel, int64_t count,
+    Value rows, Value pairs, Value pairsPanel, Value count, Value steps,
     function_ref<void(Value x, int64_t v, Value sum)> done) {
   int64_t vectors = level.panelVectors;
-  Value steps = index(cast<MemRefType>(rows.getType()).getShape()[1] / 2);
   const RowProducts products(*this, /*isPairs=*/true);
   VectorType both = VectorType::get({2 * level.lanes}, b.getBF16Type());
   auto block = [&](Value x0, int64_t height) {
@@ -342,10 +352,11 @@ void CpuEmitter::multiplyByVectors(
       for (int64_t v = 0; v < vectors; ++v)
         done(add(x0, u), v, sums[u * vectors + v]);
   };
-  int64_t height = level.rowBlock, whole = count / height * height;
-  loop(index(0), index(whole), height, [&](Value x0) { block(x0, height); });
-  if (count > whole)
-    block(index(whole), count - whole);
+  int64_t height = level.rowBlock;
+  Value whole = mul(make<arith::DivUIOp>(count, index(height)), index(height));
+  loop(index(0), whole, height, [&](Value x0) { block(x0, height); });
+  if (getConstantIntValue(count).value_or(1) % height != 0)
+    loop(whole, count, 1, [&](Value x) { block(x, 1); });
 }
 
 /// The contraction of packed rows with packed queries, or with weights that are
@@ -376,8 +387,12 @@ void CpuEmitter::emitMatrixContract(
     Value pairsPanel = right ? panel : index(0);
     preload(tree, panel);
     if (!level.hasMatrixUnit) {
+      // Of the keys of a tile those that exist.
+      Value pairCount = make<arith::CeilDivUIOp>(existing, index(2));
       multiplyByVectors(
-          left, pairs, pairsPanel, result.size(x),
+          left, pairs, pairsPanel, x == 'k' ? existing : index(result.size(x)),
+          right ? index(cast<MemRefType>(left.getType()).getShape()[1] / 2)
+                : pairCount,
           [&](Value row, int64_t v, Value sum) { finish(panel, row, v, sum); });
     } else {
       multiplyTiles(left, pairs, pairsPanel, sums,
