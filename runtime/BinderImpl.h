@@ -5,7 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Shared by Binder.cpp (rows, heads, lengths) and BindParameters.cpp.
+// Shared by Binder.cpp, which says what comes after what, and the files of its
+// parts: BindRows.cpp, BindPositions.cpp, BindParameters.cpp. What an output or
+// a state needs of it, too.
 //
 //===----------------------------------------------------------------------===//
 
