@@ -5,66 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CHeader.h"
+#include "CHeaderWriter.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <sstream>
 #include <vector>
 
 using namespace attn;
 using namespace attn::runtime;
-
-namespace {
-
-class HeaderWriter {
-public:
-  HeaderWriter(const AheadOfTime &kernel, const Facts &facts,
-               const std::string &level, const std::string &file)
-      : kernel(kernel), interface(kernel.interface), name(interface.name),
-        facts(facts), level(level), file(file) {
-    for (char c : name)
-      upper += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  }
-  std::string write();
-
-private:
-  template <typename... Args>
-  void line(fmt::format_string<Args...> text, Args &&...args) {
-    out += fmt::format(text, std::forward<Args>(args)...) + "\n";
-  }
-  void comment(const std::string &text, const std::string &first = " * ",
-               const std::string &rest = " * ", const std::string &last = "");
-  /// A comment of its own before a declaration.
-  void say(const std::string &text, const std::string &indent = "") {
-    comment(text, indent + "/* ", indent + " * ", " */");
-  }
-  void introduction();
-  void meaning();
-  void example();
-  void pool();
-  void shared();
-  void sizes();
-  void member(const CField &f);
-  void arguments();
-  void functions();
-  void choosing();
-  /// Whether there is code for several levels.
-  bool isFat() const { return kernel.levels.size() > 1; }
-
-  const AheadOfTime &kernel;
-  const CInterface &interface;
-  const std::string &name;
-  const Facts &facts;
-  const std::string &level, &file;
-  std::string upper, out;
-};
-
-} // namespace
 
 /// Text that ends no comment and begins none.
 static std::string harmless(std::string text) {
@@ -76,8 +26,8 @@ static std::string harmless(std::string text) {
 
 /// Lines of a comment, of 80 columns at most where words allow: the first one
 /// begins with `first`, the others with `rest`; the last one ends with `last`.
-void HeaderWriter::comment(const std::string &text, const std::string &first,
-                           const std::string &rest, const std::string &last) {
+void CHeaderWriter::comment(const std::string &text, const std::string &first,
+                            const std::string &rest, const std::string &last) {
   std::istringstream stream(harmless(text));
   std::vector<std::string> words{std::istream_iterator<std::string>(stream),
                                  std::istream_iterator<std::string>()};
@@ -97,151 +47,8 @@ void HeaderWriter::comment(const std::string &text, const std::string &first,
   out += current + "\n";
 }
 
-/// What is computed, as the compiler understood it, and what it proved.
-void HeaderWriter::meaning() {
-  const std::string indent = " *     ", hanging = indent + std::string(12, ' ');
-  auto fact = [&](const char *label, const std::string &text) {
-    if (!text.empty())
-      comment(text, indent + fmt::format("{:<9} = ", label), hanging);
-  };
-  std::string normalize = facts.find("normalize");
-  line(" *");
-  comment("For each query i, over the keys j that the mask lets it see:");
-  line(" *");
-  for (const char *role : {"q", "k", "v", "kappa", "mask", "normalize"})
-    fact(role, facts.find(role));
-  fact("o", normalize == "none"   ? "sum_j kappa v"
-            : normalize == "mass" ? "(sum_j kappa v) / (sum_j kappa)"
-                                  : "(sum_j kappa v) / (sum_j kappa, changed "
-                                    "as normalize says)");
-  line(" *");
-  comment("What attnc proved of it, for all rows and for all parameters inside "
-          "of their bounds:");
-  line(" *");
-  comment(fmt::format("{}; {}", facts.find("nonnegative"),
-                      facts.find("sign_reason")),
-          indent + "kappa >= 0: ", hanging);
-  comment(
-      fmt::format("{}; {}", facts.find("gauge"), facts.find("gauge_reason")),
-      indent + "gauge:      ", hanging);
-}
-
-/// What a result is, beside its shape.
-static std::string resultText(const std::string &name, bool mean) {
-  if (name == "o")
-    return mean ? "the mean of the values; 0 in a row that sees no key"
-                : "the sum of the values";
-  if (name == "mass")
-    return "the sum of kappa over the visible keys";
-  if (name == "lse")
-    return "the natural logarithm of the mass; -inf where that is 0";
-  if (name == "max")
-    return "the largest kappa";
-  if (name == "argmax")
-    return "the key of the largest kappa, the first of equals; -1 if none";
-  if (name == "entropy")
-    return "the entropy of the weights, in nats";
-  return "the weights, normalized as o is";
-}
-
-/// `{.data = q, .shape = {B, Hq, Nq, 64}}`.
-static std::string initialiser(const CField &f) {
-  if (f.scalar)
-    return f.field;
-  std::string shape = f.shapeText();
-  return fmt::format("{{.data = {}, .shape = {{{}}}}}", f.field,
-                     shape.substr(1, shape.size() - 2));
-}
-
-void HeaderWriter::example() {
-  line(" *");
-  comment("On one thread (members that are not named are 0, which is \"not "
-          "given\"; strides of 0 are those of a row-major array):");
-  line(" *");
-  line(" *     {}_args args = {{", name);
-  for (const CField &f : interface.fields)
-    if (!f.isOptional())
-      line(" *       .{} = {},", f.field, initialiser(f));
-  line(" *     }};");
-  if (!interface.workspaces.empty()) {
-    line(" *     int64_t bytes = {}_workspace(&args); // negative: -status",
-         name);
-    line(" *     args.workspace = bytes > 0 ? malloc((size_t)bytes) : NULL;");
-    line(" *     args.workspace_size = bytes;");
-  }
-  line(" *     int status = {}(&args);", name);
-  line(" *     if (status)");
-  line(" *       fprintf(stderr, \"%s\\n\", {}_error(status));", name);
-}
-
-void HeaderWriter::pool() {
-  line(" *");
-  comment("On threads of yours: stages one after the other, and the items of a "
-          "stage by any ranges, in any order, on any threads:");
-  line(" *");
-  line(" *     {}_call call;", name);
-  line(" *     int status = {}_prepare(&args, &call);", name);
-  line(" *     for (int64_t s = 0; !status && s < {}_stages(&call); ++s) {{",
-       name);
-  line(" *       int64_t items = {}_items(&call, s);", name);
-  line(" *       ... {}_range(&call, s, begin, end) for a partition of [0, "
-       "items);",
-       name);
-  line(" *       wait for all of them;");
-  line(" *     }}");
-  line(" *");
-  comment("A range that is begun before all items of the stages before it are "
-          "done computes nothing and returns ATTN_ORDER.");
-}
-
-void HeaderWriter::introduction() {
-  line("/* {}: the attention kernel `{}`", file, interface.kernel);
-  line(" *");
-  std::string machine =
-      isFat()
-          ? fmt::format("There is code for each of the levels {}: the first "
-                        "call asks the processor for the most capable one "
-                        "that it and the system run, and calls stay with "
-                        "it.",
-                        level)
-          : fmt::format("The code needs a machine of level {}, and does not "
-                        "check that.",
-                        level);
-  comment(fmt::format("Written by attnc {}; do not edit. {} What attnc adds to "
-                      "your spec is under the Apache License v2.0 with LLVM "
-                      "Exceptions.",
-                      ATTN_VERSION, machine));
-  line(" * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception");
-  meaning();
-  line(" *");
-  comment("B is the batch, Hq and Hk the query and the key/value heads (Hq a "
-          "multiple of Hk: head h of the queries sees head h / (Hq / Hk) of "
-          "the keys), Nq and Nk the numbers of queries and keys; all may be 0. "
-          "An extent B, Hq or Hk of an input or a parameter may also be 1: the "
-          "same for all. The lengths of rows are those that the kernel was "
-          "compiled for. Strides count elements and may be 0 or negative; all "
-          "0 stands for row-major, and the elements of a row are adjacent.");
-  if (interface.isRecurrent) {
-    line(" *");
-    comment("Calls go on where the last one ended: q, k and v are the next N "
-            "tokens of sequences whose tokens before are in `state`, one at a "
-            "time or many, and the results are those of one call for all. In a "
-            "state the last row begins with the number of tokens, modulo 2^20 "
-            "and divided by it.");
-  }
-  example();
-  pool();
-  line(" *");
-  comment(fmt::format("Every function may be called from many threads at once. "
-                      "A thread needs about {} KiB of stack. The "
-                      "floating-point mode is set for the computation and "
-                      "restored; memory is neither allocated nor kept.",
-                      (kernel.stackBytes + 1023) / 1024 + 8));
-  line(" */");
-}
-
 /// What all headers of this kind have in common.
-void HeaderWriter::shared() {
+void CHeaderWriter::shared() {
   line("#ifndef ATTN_C_INTERFACE");
   line("#define ATTN_C_INTERFACE 3");
   say("Arrays: the address of element [0, 0, ...], extents, and strides in "
@@ -282,7 +89,7 @@ void HeaderWriter::shared() {
 }
 
 /// The sizes that the kernel was compiled for.
-void HeaderWriter::sizes() {
+void CHeaderWriter::sizes() {
   line("/* The lengths of the rows of inputs and of o. */");
   line("enum {{");
   std::string last;
@@ -311,7 +118,25 @@ static std::string elementName(CField::Element element) {
   return "";
 }
 
-void HeaderWriter::member(const CField &f) {
+/// What a result is, beside its shape.
+static std::string resultText(const std::string &name, bool mean) {
+  if (name == "o")
+    return mean ? "the mean of the values; 0 in a row that sees no key"
+                : "the sum of the values";
+  if (name == "mass")
+    return "the sum of kappa over the visible keys";
+  if (name == "lse")
+    return "the natural logarithm of the mass; -inf where that is 0";
+  if (name == "max")
+    return "the largest kappa";
+  if (name == "argmax")
+    return "the key of the largest kappa, the first of equals; -1 if none";
+  if (name == "entropy")
+    return "the entropy of the weights, in nats";
+  return "the weights, normalized as o is";
+}
+
+void CHeaderWriter::member(const CField &f) {
   std::string type, text;
   if (f.scalar)
     type = f.element == CField::I64 ? "int64_t" : "float";
@@ -350,7 +175,7 @@ void HeaderWriter::member(const CField &f) {
   line("  {} {};", type, f.field);
 }
 
-void HeaderWriter::arguments() {
+void CHeaderWriter::arguments() {
   line("typedef struct {}_args {{", name);
   for (const CField &f : interface.fields)
     if (!f.isOptional())
@@ -380,7 +205,7 @@ void HeaderWriter::arguments() {
   line("}} {}_args;", name);
 }
 
-void HeaderWriter::functions() {
+void CHeaderWriter::functions() {
   say("Computes the outputs on the calling thread. Returns 0, or a status: "
       "then "
       "nothing has been written.");
@@ -428,7 +253,7 @@ static std::string identifierOf(std::string level) {
   return level;
 }
 
-void HeaderWriter::choosing() {
+void CHeaderWriter::choosing() {
   line("");
   say("The levels that there is code for.");
   line("enum {{");
@@ -449,7 +274,7 @@ void HeaderWriter::choosing() {
   line("int {}_level(int level);", name);
 }
 
-std::string HeaderWriter::write() {
+std::string CHeaderWriter::write() {
   introduction();
   line("#ifndef {}_ATTN_H", upper);
   line("#define {}_ATTN_H", upper);
@@ -478,5 +303,5 @@ std::string HeaderWriter::write() {
 
 std::string attn::cHeader(const AheadOfTime &kernel, const Facts &facts,
                           const std::string &level, const std::string &file) {
-  return HeaderWriter(kernel, facts, level, file).write();
+  return CHeaderWriter(kernel, facts, level, file).write();
 }
