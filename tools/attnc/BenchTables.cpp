@@ -115,7 +115,7 @@ static const char *wordOf(TableRow::Kind kind) {
   case TableRow::Peak:
     return "FMA peak";
   case TableRow::Bf16Peak:
-    return "AMX peak";
+    return "bf16 peak";
   case TableRow::Bandwidth:
     return "read rate";
   case TableRow::Ratio:
