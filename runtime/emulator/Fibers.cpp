@@ -176,6 +176,12 @@ bool emulator::meet(bool x) {
 const char *emulator::launch(i64 blocks, int threads, i64 bytes, unsigned seed,
                              void (*kernel)(void *), void *context) {
   auto random = [&] { return seed = seed * 1664525u + 1013904223u; };
+  // Frames that a launch has left without a return are still there for
+  // sanitizers: such stacks are not used again.
+  static bool isWhole = true;
+  if (!isWhole)
+    fibers.clear();
+  isWhole = false;
   fibers.resize(threads);
   warps.resize(threads / 32);
   order.resize(threads);
@@ -233,5 +239,6 @@ const char *emulator::launch(i64 blocks, int threads, i64 bytes, unsigned seed,
 #if defined(__x86_64__)
   _mm_setcsr(mode);
 #endif
+  isWhole = !error;
   return error;
 }
