@@ -108,6 +108,35 @@ TEST(Compare, StorageRoundsOnce) {
   EXPECT_GT(stored(Type::f16, 1.0), 1);
 }
 
+static double ratioOfF16(std::initializer_list<double> got,
+                         std::initializer_list<double> expected) {
+  Array want = reals(expected), same = want;
+  Array stored(Type::f16, {static_cast<int64_t>(got.size())});
+  int64_t n = 0;
+  for (double x : got)
+    stored.setReal(n++, x);
+  return compare("o", stored, want, {&same}, 1e-3).ratio();
+}
+
+// Below 2^-14, numbers of f16 are 2^-24 apart: half of that in each of two
+// elements is sqrt(2) 2^-25 in sqrt(2) 2^-18, beside the bound of the norm.
+TEST(Compare, StorageHasAnEnd) {
+  double ratio = ratioOfF16({0x1p-18, 0x1p-18}, {0x1.02p-18, 0x0.fep-18});
+  EXPECT_NEAR(ratio, 0x1p-7 / (1e-3 + 0x1p-7), 1e-5);
+  EXPECT_GT(ratioOfF16({0x1p-18, 0x1.08p-18}, {0x1.02p-18, 0x0.fep-18}), 1);
+  EXPECT_GT(ratioOfF16({0.251, 0.25}, {0.25, 0.25}), 1); // nothing there
+}
+
+// What is beyond the range of f16 belongs to the norm: 200 of 2e5.
+TEST(Compare, NormsHoldWhatStorageDoesNot) {
+  EXPECT_NEAR(ratioOfF16({INFINITY, 1200}, {2e5, 1000}), 1, 1e-3);
+  EXPECT_LT(ratioOfF16({INFINITY, 1100}, {2e5, 1000}), 0.6);
+  EXPECT_LT(ratioOfF16({65504, 0}, {65540, 0}), 1);
+  EXPECT_EQ(ratioOfF16({-INFINITY, 1000}, {2e5, 1000}), INFINITY);
+  EXPECT_EQ(ratioOfF16({INFINITY, 1000}, {6e4, 1000}), INFINITY);
+  EXPECT_GT(ratioOfF16({65504, 1000}, {2e5, 1000}), 1);
+}
+
 TEST(Compare, AllowsWhatTheInputsLeaveOpen) {
   EXPECT_GT(ratio("mass", {1.001f}, {1}), 1);
   EXPECT_LT(ratio("mass", {1.001f}, {1}, {1.0002}), 1);

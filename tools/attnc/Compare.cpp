@@ -129,7 +129,7 @@ Comparison attn::compare(const std::string &name, const Array &got,
   }
 
   bool asAWhole = norm > 0 && name == "o" && largest > 0;
-  double errors = 0, movements = 0, sizes = 0; // squared
+  double errors = 0, movements = 0, sizes = 0, roundings = 0; // squared
   double worstRatio = -1;
   for (int64_t n = 0; n < count; ++n) {
     double want = elementOf(expected, n), have = elementOf(got, n);
@@ -148,26 +148,31 @@ Comparison attn::compare(const std::string &name, const Array &got,
         continue;
     }
     bound = std::max(bound, 8 * movement) + storage.rounding(want);
-    if (std::isnan(have))
+    double size = std::fabs(want);
+    // Out of the range, perhaps by rounding.
+    bool isOut = std::isinf(have) && std::signbit(have) == std::signbit(want) &&
+                 size > 0.97 * storage.largest;
+    if (std::isnan(have) || (std::isinf(have) && !std::isinf(want) && !isOut))
       error = std::numeric_limits<double>::infinity();
-    else if (held ==
-             Held::Overflow) // +-inf in f32, up to the edge of the range
-      error = std::isinf(want) ? (have == want ? 0 : INFINITY)
-              : std::isinf(have) || std::fabs(have) > 0.999 * storage.largest
-                  ? 0
-                  : INFINITY;
     else if (held == Held::Underflow)
       error = std::fabs(have) <= 0x1p-125 ? 0 : std::fabs(have - want);
-    else if (std::isinf(have)) // rounded out of the range
-      error = std::fabs(want) > 0.97 * storage.largest ? 0 : INFINITY;
-    else if (asAWhole) {
-      double own = shiftAt(n); // of norms, as the error is
-      errors += (have - want) * (have - want);
+    else if (asAWhole && !std::isinf(want)) {
+      // Of norms, to which all that is finite in the reference belongs.
+      double own = shiftAt(n), away = have - want;
+      if (isOut)
+        away = std::max(0.0, storage.largest - size);
+      errors += away * away;
       movements += own * own;
       sizes += want * want;
+      roundings += storage.smallest * storage.smallest;
       continue;
-    } else
-      error = std::fabs(have - want);
+    } else if (held ==
+               Held::Overflow) // +-inf in f32, up to the edge of the range
+      error = std::isinf(want) ? (have == want ? 0 : INFINITY)
+              : isOut || std::fabs(have) > 0.999 * storage.largest ? 0
+                                                                   : INFINITY;
+    else
+      error = isOut ? 0 : std::fabs(have - want);
     double ratio = bound > 0 ? error / bound : error > 0 ? INFINITY : 0;
     if (ratio <= worstRatio)
       continue;
@@ -182,7 +187,8 @@ Comparison attn::compare(const std::string &name, const Array &got,
   }
   if (sizes > 0) {
     double error = std::sqrt(errors / sizes);
-    double bound = std::max(norm, 8 * std::sqrt(movements / sizes));
+    double bound = std::max(norm, 8 * std::sqrt(movements / sizes)) +
+                   std::sqrt(roundings / sizes);
     if (error / bound > worstRatio) {
       worstRatio = error / bound;
       worst.error = error;

@@ -39,7 +39,8 @@ struct Comparison {
 /// Compares one result with the reference's, `moved` holding the reference's
 /// results for moved inputs. Where weights are rounded to 16 bits before they
 /// are summed, `norm` is the bound of the relative L2 error of o as a whole,
-/// and 0 elsewhere.
+/// beside half the distance of the smallest numbers of its type, and 0
+/// elsewhere. What is beyond the type belongs to that norm.
 Comparison compare(const std::string &name, const Array &got,
                    const Array &expected,
                    const std::vector<const Array *> &moved, double norm = 0);
