@@ -50,7 +50,7 @@ DeviceCall::DeviceCall(const CudaProgram &program, const Binding &binding,
     if (one.host)
       copyToDevice(one, to);
     tensor.data = reinterpret_cast<void *>(
-        to - static_cast<DeviceAddress>(LaunchArguments::span(tensor).first));
+        to - static_cast<DeviceAddress>(arguments.span(one.argument).first));
   }
   for (const Binding::Unseen &unseen : binding.unseen) {
     const Tensor &tensor = arguments.tensors[unseen.formal];
@@ -102,7 +102,7 @@ void DeviceCall::place(const Binding &binding) {
   };
   for (size_t n = 0; n < arguments.tensors.size(); ++n) {
     const Tensor &tensor = arguments.tensors[n];
-    auto [low, high] = LaunchArguments::span(tensor);
+    auto [low, high] = arguments.span(n);
     auto size = static_cast<size_t>(high - low);
     if (tensor.device.kind == Device::Cuda) {
       if (!tensor.data && size) // it is made of one that the host has not seen
@@ -110,10 +110,6 @@ void DeviceCall::place(const Binding &binding) {
     } else if (size) {
       add(n, size,
           tensor.data ? static_cast<char *>(tensor.data) + low : nullptr);
-    } else if (program.arguments[n].role == "parameter") {
-      // Indices of an empty axis clamp to the one element that is there.
-      add(n, static_cast<size_t>(sizeOf(tensor.type)),
-          static_cast<char *>(tensor.data));
     }
   }
 }

@@ -41,7 +41,7 @@ std::vector<double> GpuKernel::time(const Binding &, int64_t) const {
 
 LaunchArguments::LaunchArguments(const CudaProgram &program,
                                  const Binding &binding)
-    : tensors(binding.arrays) {
+    : tensors(binding.arrays), program(program) {
   for (size_t n = tensors.size(); n < program.arguments.size(); ++n) {
     const LaunchArgument &argument = program.arguments[n];
     int64_t heads =
@@ -60,11 +60,14 @@ LaunchArguments::LaunchArguments(const CudaProgram &program,
   }
 }
 
-std::pair<int64_t, int64_t> LaunchArguments::span(const Tensor &tensor) {
+std::pair<int64_t, int64_t> LaunchArguments::span(size_t n) const {
+  const Tensor &tensor = tensors[n];
   int64_t low = 0, high = 0, size = sizeOf(tensor.type);
+  // Indices of an empty axis clamp to the one element that the binder puts
+  // there.
+  if (elementCount(tensor.shape) == 0)
+    return {0, program.arguments[n].role == "parameter" ? size : 0};
   for (size_t axis = 0; axis < tensor.shape.size(); ++axis) {
-    if (tensor.shape[axis] == 0)
-      return {0, 0};
     int64_t reach = (tensor.shape[axis] - 1) * tensor.strides[axis];
     (reach < 0 ? low : high) += reach;
   }

@@ -46,12 +46,16 @@ public:
 
   std::vector<Tensor> tensors;
   std::vector<size_t> workspaces; ///< which of them are workspaces
-  /// Bytes from element [0, ..., 0] to the first and past the last byte.
-  static std::pair<int64_t, int64_t> span(const Tensor &tensor);
+  /// Bytes of a tensor from element [0, ..., 0] to the first and past the last
+  /// byte that kernels may touch.
+  std::pair<int64_t, int64_t> span(size_t n) const;
 
   int64_t blocks(const LaunchStage &stage) const;
   /// A word a parameter: an address, or a whole number.
   std::vector<int64_t> values(const LaunchStage &stage) const;
+
+private:
+  const CudaProgram &program;
 };
 
 } // namespace attn::runtime

@@ -135,7 +135,7 @@ void EmulatedKernel::run(const Binding &binding) const {
   std::vector<Copy> copies;
   for (size_t n = 0; n < arguments.tensors.size(); ++n) {
     Tensor &tensor = arguments.tensors[n];
-    auto [low, high] = LaunchArguments::span(tensor);
+    auto [low, high] = arguments.span(n);
     int64_t bytes = high - low;
     char *source =
         tensor.data ? static_cast<char *>(tensor.data) + low : nullptr;
