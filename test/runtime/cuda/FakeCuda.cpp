@@ -6,12 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // As much of libcuda as the runtime and tools/gpu-check ask for; in one file,
-// since all of it shares what one lock guards. Memory of a
-// device is memory of the host that nobody may touch but the driver and the
-// kernels of that device: whoever else does, ends the process. Work is done
-// when somebody waits for it, never earlier. Kernels are those of the fake
-// NVRTC, their source, compiled by the host's C++ compiler as the emulator
-// does.
+// since all of it shares what one lock guards. Memory of a device is memory of
+// the host that nobody may touch but the driver and the kernels of that device
+// (FakeKernels.h): whoever else does, ends the process. Work is done when
+// somebody waits for it, never earlier.
 //
 // FAKE_CUDA_DEVICES=80,90,80n: their compute capabilities, the last one without
 // memory pools. FAKE_CUDA_FAIL=cuLaunchKernel:701:2: what the third launch
@@ -20,19 +18,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "FakeCuda.h"
-#include "runtime/emulator/Machine.h"
+#include "FakeKernels.h"
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <dlfcn.h>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <regex>
 #include <sstream>
 #include <string>
 #include <sys/mman.h>
@@ -75,8 +71,8 @@ struct Module {
 struct Function {
   Module *module;
   std::string name;
-  void *(*copy)(void **);
-  const char *(*run)(const attn_host::Machine *, void *, long long, int, int);
+  fake_cuda::Copy copy;
+  fake_cuda::Run run;
 };
 struct Failure {
   std::string function;
@@ -196,57 +192,6 @@ void finishDevice(int device) {
   for (const auto &stream : streams)
     if (stream->device == device)
       finish(*stream);
-}
-
-/// What launches the entries of a source.
-std::string glue(const std::string &source) {
-  std::string text =
-      "\n#include <utility>\n#include <tuple>\n"
-      "namespace fake_cuda {\n"
-      "template <class... A> void *copy(void (*)(A...), void **p) {\n"
-      "  int n = 0;\n"
-      "  return new std::tuple<A...>{*static_cast<A *>(p[n++])...};\n}\n"
-      "template <class... A>\n"
-      "const char *run(void (*f)(A...), void *p, long long blocks, int "
-      "threads, int shared) {\n"
-      "  auto *values = static_cast<std::tuple<A...> *>(p);\n"
-      "  const char *error = attn_host::launch(blocks, threads, shared, 1, [=] "
-      "{ "
-      "std::apply(f, *values); });\n"
-      "  delete values;\n  return error;\n}\n}\n";
-  static const std::regex kernel(R"(ATTN_KERNEL\(\w+\) (\w+)\()");
-  for (std::sregex_iterator it(source.begin(), source.end(), kernel), end;
-       it != end; ++it) {
-    std::string name = (*it)[1];
-    text += "extern \"C\" void *copy_" + name +
-            "(void **p) { return fake_cuda::copy(" + name +
-            ", p); }\nextern \"C\" const char *run_" + name +
-            "(const attn_host::Machine *machine, void *p, long long blocks, "
-            "int threads, int shared) {\n  attn_host::machine = machine;\n  "
-            "return fake_cuda::run(" +
-            name + ", p, blocks, threads, shared); }\n";
-  }
-  return text;
-}
-
-void *compileSource(const std::string &source) {
-  char folder[] = "/tmp/fake-cuda-XXXXXX";
-  if (!mkdtemp(folder))
-    return nullptr;
-  std::string path = folder;
-  std::ofstream(path + "/kernel.cpp") << source << glue(source);
-  std::string command =
-      "c++ -std=c++17 -O1 -fexpensive-optimizations -march=native "
-      "-ffp-contract=fast -w -shared -fPIC -fno-gnu-unique -I '" ATTN_SOURCE
-      "' -DATTN_HOST_PRELUDE='\"runtime/emulator/WarpGroups.h\"' " +
-      path + "/kernel.cpp -o " + path + "/kernel.so";
-  void *library = std::system(command.c_str())
-                      ? nullptr
-                      : dlopen((path + "/kernel.so").c_str(), RTLD_NOW);
-  for (const char *file : {"/kernel.cpp", "/kernel.so"})
-    unlink((path + file).c_str());
-  rmdir(folder);
-  return library;
 }
 } // namespace
 
@@ -540,7 +485,7 @@ EXPORT int cuModuleLoadData(void **module, const void *image) {
     return NoBinary;
   note("load sm_" + std::to_string(architecture) + " on device " +
        std::to_string(device));
-  void *library = compileSource(text);
+  void *library = fake_cuda::compileSource(text);
   if (!library)
     return InvalidImage;
   *module = new Module{device, library};
@@ -559,9 +504,9 @@ EXPORT int cuModuleGetFunction(void **function, void *module,
   auto made = std::make_unique<Function>();
   made->module = in;
   made->name = name;
-  made->copy = reinterpret_cast<void *(*)(void **)>(
+  made->copy = reinterpret_cast<fake_cuda::Copy>(
       dlsym(in->library, ("copy_" + made->name).c_str()));
-  made->run = reinterpret_cast<decltype(made->run)>(
+  made->run = reinterpret_cast<fake_cuda::Run>(
       dlsym(in->library, ("run_" + made->name).c_str()));
   if (!made->copy || !made->run)
     return NotFound;
