@@ -5,15 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LinearFixture.h"
+#include "RecurrentFixture.h"
 
 using namespace attn;
 using namespace attn::test;
 
 namespace {
-
-const char *elu1 = "attention t(q, k, v) { phi(x) = elu(x) + 1; kappa = "
-                   "dot(phi(q), phi(k)); mask = causal; return o, mass }";
 
 std::string errorOfCall(const Kernel &kernel,
                         const std::vector<Argument> &arguments,
