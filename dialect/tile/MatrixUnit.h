@@ -13,7 +13,8 @@
 namespace attn::tile {
 
 /// Stands on a grid: products of pairs are made by a unit that multiplies
-/// 16-bit tiles and adds in f32. Weights are rounded to the type of the values for it.
+/// 16-bit tiles and adds in f32. Weights are rounded to the type of the values
+/// for it.
 inline constexpr llvm::StringLiteral kMatrixUnitAttrName = "tile.matrix_unit";
 
 } // namespace attn::tile

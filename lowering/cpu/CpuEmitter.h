@@ -194,7 +194,7 @@ private:
                 const AheadPlan *plan = nullptr, int64_t extentC = 0);
   mlir::Value isFinite(tile::TileType type, const TileForm &view);
 
-  // CpuMatrix.cpp: products of bf16 rows on the matrix unit.
+  // CpuMatrix.cpp, CpuMatrixPacking.cpp: products of bf16 tiles.
   bool isForMatrixUnit(tile::LoadOp load);
   mlir::Value tileBuffer(llvm::ArrayRef<int64_t> shape, bool isPadded);
   void forOverlapping(int64_t extent, int64_t size,

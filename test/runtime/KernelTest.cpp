@@ -258,10 +258,9 @@ TEST(CompilerTest, Options) {
   EXPECT_EQ(message({"gpu", "", 0}),
             "there is no target 'gpu'; known targets are cpu, cuda, "
             "cuda-emulator, reference");
-  EXPECT_EQ(
-      message({"cpu", "x86-64-v9", 0}),
-      "there is no feature level 'x86-64-v9'; known levels are amx, "
-      "avx512bf16, x86-64-v4, x86-64-v3, x86-64-v2, aarch64");
+  EXPECT_EQ(message({"cpu", "x86-64-v9", 0}),
+            "there is no feature level 'x86-64-v9'; known levels are amx, "
+            "avx512bf16, x86-64-v4, x86-64-v3, x86-64-v2, aarch64");
   EXPECT_EQ(message({"cpu", "", -1}), "a call cannot use -1 threads");
 }
 
