@@ -14,46 +14,11 @@
 #ifndef ATTN_TOOLS_NPY_H
 #define ATTN_TOOLS_NPY_H
 
-#include "attn/attn.h"
+#include "Array.h"
 
-#include <cstdint>
-#include <memory>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace attn {
-
-/// An array that owns its elements.
-struct Array {
-  Type type = Type::f32;
-  std::vector<int64_t> shape;
-  /// In elements; empty means row-major.
-  std::vector<int64_t> strides;
-  std::vector<std::byte> bytes;
-
-  Array() = default;
-  /// A row-major array of zeros.
-  Array(Type type, std::vector<int64_t> shape);
-
-  int64_t size() const;
-  template <typename T> T *data() {
-    return reinterpret_cast<T *>(bytes.data());
-  }
-  template <typename T> const T *data() const {
-    return reinterpret_cast<const T *>(bytes.data());
-  }
-  /// Element n of the memory as a number; setReal rounds to the array's type.
-  double real(int64_t n) const;
-  void setReal(int64_t n, double value);
-  /// A view for a call; valid as long as the array is.
-  Tensor view() const;
-};
-
-/// Bytes of an element.
-int64_t sizeOf(Type type);
-/// "float32" and so on, as NumPy calls it.
-std::string_view nameOf(Type type);
 
 /// Parses the text of a `.npy` file; `file` is what errors call it. Elements
 /// are f16, bf16 (`V2`, as ml_dtypes writes them: NumPy has none of its own),
