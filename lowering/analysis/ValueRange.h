@@ -1,5 +1,4 @@
-//===- ValueRange.h - the values a kernel's expressions can take -*- C++
-//-*-===//
+//===- ValueRange.h - values that expressions can take ----------*- C++ -*-===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
