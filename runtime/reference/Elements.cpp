@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/Elements.h"
+#include "runtime/reference/Noise.h"
 #include <cmath>
 #include <cstring>
 
@@ -45,18 +46,17 @@ static double fromHalf(uint16_t bits) {
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 
-/// Rounds to `fractionBits` bits and an exponent of at least `smallest`, ties
-/// to even, in one step: by way of float a double would be rounded twice.
-static double rounded(double value, int fractionBits, int smallest) {
+/// In one step: by way of float a double would be rounded twice.
+double reference::roundedTo(double value, int digits, int smallest) {
   int exponent;
   std::frexp(value, &exponent);
-  int unit = std::max(exponent - 1, smallest) - fractionBits;
+  int unit = std::max(exponent - 1, smallest) - digits + 1;
   return std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);
 }
 
 static uint16_t toBrain(double value) {
   if (std::isfinite(value) && value != 0)
-    value = rounded(value, 7, -126);
+    value = reference::roundedTo(value, kBf16Digits);
   float narrow = static_cast<float>(value); // exact, or too large
   uint32_t bits;
   std::memcpy(&bits, &narrow, sizeof bits);
@@ -69,7 +69,7 @@ static uint16_t toHalf(double value) {
   if (std::isnan(value))
     return 0x7e00;
   if (std::isfinite(value) && value != 0)
-    magnitude = rounded(magnitude, 10, -14);
+    magnitude = reference::roundedTo(magnitude, kF16Digits, -14);
   if (magnitude > 65504)
     return sign | 0x7c00;
   if (magnitude < 0x1p-14)

@@ -31,6 +31,9 @@ int64_t readInteger(const Tensor &tensor, int64_t offset);
 /// Writes one number, rounded once. Results below 2^-126 of types that end
 /// there are written as 0, as the compiled code does.
 void writeReal(const Tensor &tensor, int64_t offset, double value);
+/// Rounds to so many digits, the one before the point included, and an exponent
+/// of at least `smallest`, ties to even.
+double roundedTo(double value, int digits, int smallest = -126);
 /// Writes one integer.
 void writeInteger(const Tensor &tensor, int64_t offset, int64_t value);
 

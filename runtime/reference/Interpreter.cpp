@@ -352,7 +352,8 @@ LogicalResult Interpreter::runHead(int64_t b, int64_t h,
     FailureOr<Denominator> denominator = denominatorOf(position);
     if (failed(denominator) || failed(checkFault()))
       return failure();
-    writeRow(b, h, i, readOut(visible, *denominator), visible);
+    writeRow(b, h, i, readOut(visible, *denominator, noise.weightDigits),
+             visible);
   }
   for (int64_t i = sequence.rows; i < extent(op.getQuery(), 2); ++i)
     writeRow(b, h, i, RowResults(), {});

@@ -23,7 +23,8 @@ constexpr double halfUnit(int digits) {
   return 1. / static_cast<double>(int64_t(1) << digits);
 }
 /// The digits of types, the one before the point included.
-inline constexpr int kF32Digits = 24, kTf32Digits = 11;
+inline constexpr int kF32Digits = 24, kTf32Digits = 11, kF16Digits = 11,
+                     kBf16Digits = 8;
 
 /// What results are rounded to.
 struct Noise {
@@ -35,6 +36,9 @@ struct Noise {
   /// Of features that are derived from kappa: as if they were of rows that are
   /// rounded themselves, and kappa the product of two rounded numbers.
   double features = 0;
+  /// Digits that the weights of values are rounded to; 0: they are not. That is
+  /// no noise: a target rounds the same numbers.
+  int weightDigits = 0;
 };
 
 /// 1, moved by at most `most` up or down; `state` is a generator's

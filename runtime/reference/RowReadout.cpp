@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/reference/RowReadout.h"
+#include "runtime/reference/Elements.h"
 
 using namespace attn::reference;
 
@@ -26,7 +27,8 @@ static double denominatorOf(const Denominator &d, double mass, double gauge) {
 }
 
 RowResults attn::reference::readOut(const std::vector<VisibleKey> &keys,
-                                    const Denominator &denominator) {
+                                    const Denominator &denominator,
+                                    int weightDigits) {
   RowResults row;
   row.weights.resize(keys.size());
   double gauge = gaugeOf(keys, denominator.sink);
@@ -45,6 +47,11 @@ RowResults attn::reference::readOut(const std::vector<VisibleKey> &keys,
   }
   if (!keys.empty())
     row.max = plain(largest);
+
+  if (weightDigits)
+    for (double &weight : row.weights)
+      if (std::isfinite(weight) && weight != 0)
+        weight = roundedTo(weight, weightDigits);
 
   row.empty = denominator.divide && std::abs(mass) < 0x1p-126;
   if (row.empty) {

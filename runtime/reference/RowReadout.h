@@ -43,9 +43,9 @@ struct RowResults {
   bool empty = false;
 };
 
-/// Everything but o itself.
+/// Everything but o itself. `weightDigits`: see Noise; mass is summed before.
 RowResults readOut(const std::vector<VisibleKey> &keys,
-                   const Denominator &denominator);
+                   const Denominator &denominator, int weightDigits = 0);
 
 /// x * exp(e), where an exact zero stays zero.
 inline double timesExp(double x, double e) { return plain({x, e}); }

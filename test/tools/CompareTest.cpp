@@ -159,3 +159,18 @@ TEST(Compare, AsAWholeByNorms) {
   EXPECT_NEAR(result.bound, 0.04, 1e-12);
   EXPECT_EQ("o" + result.place, "o as a whole, by its norm");
 }
+
+// Where one weight decides, its rounding moves o as a whole; in bf16 o is then
+// rounded to the next even number, here 2^-7 above 1.
+TEST(Compare, FewWeightsDecide) {
+  Array got(Type::bf16, {2}), want = reals({1, 1}),
+                              rounded = reals({1.00390626, 1.00390626});
+  got.data<uint16_t>()[0] = got.data<uint16_t>()[1] = 0x3f81;
+  Comparison result = compare("o", got, want, {&want}, 4e-3, &rounded);
+  EXPECT_NEAR(result.error, 0x1p-7, 1e-12);
+  EXPECT_NEAR(result.bound, 1.5 * 0x1p-7, 1e-12);
+  // Where they do not, the bound is what it was.
+  rounded = reals({1.001, 1.001});
+  EXPECT_NEAR(compare("o", got, want, {&want}, 4e-3, &rounded).bound, 4e-3,
+              1e-12);
+}

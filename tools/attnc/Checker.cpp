@@ -135,6 +135,15 @@ void Checker::compareWithReference(const CheckCase &made,
         reference, perturbed(signature, problem, noise.seed), false,
         [&](const Prepared &prepared) { runWithNoise(prepared, noise); }));
   }
+  Results rounded;
+  bool roundsWeights = compiled.getImpl().roundsWeights(given.type);
+  if (roundsWeights) {
+    Noise weights;
+    weights.weightDigits = given.type == Type::bf16 ? kBf16Digits : kF16Digits;
+    rounded = compute(reference, problem, false, [&](const Prepared &prepared) {
+      runWithNoise(prepared, weights);
+    });
+  }
   for (const std::string &name : signature.results) {
     std::vector<const Array *> others;
     for (const Results &results : moved)
@@ -143,7 +152,8 @@ void Checker::compareWithReference(const CheckCase &made,
         compare(name, got.at(name), expected.at(name), others,
                 compiled.getImpl().roundsWeights(got.at(name).type)
                     ? normBound(got.at(name).type)
-                    : 0);
+                    : 0,
+                roundsWeights ? &rounded.at(name) : nullptr);
     if (name == "argmax" && result.ratio() > 1)
       // Near ties may go either way: they do in the reference, too.
       for (const Array *other : others)

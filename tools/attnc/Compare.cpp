@@ -59,6 +59,13 @@ struct Storage {
 };
 } // namespace
 
+/// The number that is stored for it.
+static double stored(double x, Type type) {
+  char bytes[8];
+  runtime::storeReal(type, bytes, x);
+  return runtime::loadReal(type, bytes);
+}
+
 /// What the error of an element is relative to, where that is its own matter.
 static double unitOf(const std::string &name, double expected) {
   double size = std::isinf(expected) ? 0 : std::fabs(expected);
@@ -89,7 +96,8 @@ double attn::normBound(Type storage) {
 
 Comparison attn::compare(const std::string &name, const Array &got,
                          const Array &expected,
-                         const std::vector<const Array *> &moved, double norm) {
+                         const std::vector<const Array *> &moved, double norm,
+                         const Array *rounded) {
   Comparison worst;
   Storage storage(got.type);
   int64_t count = expected.size();
@@ -129,7 +137,7 @@ Comparison attn::compare(const std::string &name, const Array &got,
   }
 
   bool asAWhole = norm > 0 && name == "o" && largest > 0;
-  double errors = 0, movements = 0, sizes = 0, roundings = 0; // squared
+  double errors = 0, movements = 0, sizes = 0, roundings = 0, modelled = 0;
   double worstRatio = -1;
   for (int64_t n = 0; n < count; ++n) {
     double want = elementOf(expected, n), have = elementOf(got, n);
@@ -165,6 +173,10 @@ Comparison attn::compare(const std::string &name, const Array &got,
       movements += own * own;
       sizes += want * want;
       roundings += storage.smallest * storage.smallest;
+      if (rounded) {
+        double model = stored(elementOf(*rounded, n), got.type) - want;
+        modelled += model * model;
+      }
       continue;
     } else if (held ==
                Held::Overflow) // +-inf in f32, up to the edge of the range
@@ -187,7 +199,8 @@ Comparison attn::compare(const std::string &name, const Array &got,
   }
   if (sizes > 0) {
     double error = std::sqrt(errors / sizes);
-    double bound = std::max(norm, 8 * std::sqrt(movements / sizes)) +
+    double bound = std::max({norm, 8 * std::sqrt(movements / sizes),
+                             1.5 * std::sqrt(modelled / sizes)}) +
                    std::sqrt(roundings / sizes);
     if (error / bound > worstRatio) {
       worstRatio = error / bound;

@@ -40,10 +40,14 @@ struct Comparison {
 /// results for moved inputs. Where weights are rounded to 16 bits before they
 /// are summed, `norm` is the bound of the relative L2 error of o as a whole,
 /// beside half the distance of the smallest numbers of its type, and 0
-/// elsewhere. What is beyond the type belongs to that norm.
+/// elsewhere. What is beyond the type belongs to that norm. `rounded` is then
+/// the reference's result with such weights: where few of them decide, these
+/// roundings and that of o may take it further, and the bound is half as much
+/// again: in units of another gauge the same weights are rounded otherwise.
 Comparison compare(const std::string &name, const Array &got,
                    const Array &expected,
-                   const std::vector<const Array *> &moved, double norm = 0);
+                   const std::vector<const Array *> &moved, double norm = 0,
+                   const Array *rounded = nullptr);
 
 /// The bound of that error: 4e-3 of bf16, 1e-3 of f16.
 double normBound(Type storage);
