@@ -109,12 +109,19 @@ EmulatedKernel::EmulatedKernel(const CudaProgram &program) : program(program) {
   std::optional<llvm::StringRef> redirects[] = {
       llvm::StringRef(""), llvm::StringRef(log), llvm::StringRef(log)};
   std::string message;
-  if (llvm::sys::ExecuteAndWait(compiler, arguments, std::nullopt, redirects, 0,
-                                0, &message)) {
+  int status = llvm::sys::ExecuteAndWait(compiler, arguments, std::nullopt,
+                                         redirects, 0, 0, &message);
+  if (status == 0 && !llvm::sys::fs::exists(library))
+    throw Error(compiler + " made no library of the CUDA source of " +
+                program.name + "; is it a C++ compiler (ATTN_CXX)?");
+  if (status != 0) {
     auto text = llvm::MemoryBuffer::getFile(log);
+    if (text)
+      message += (*text)->getBuffer().take_front(4000).str();
+    if (message.empty())
+      message = "exit status " + std::to_string(status);
     throw Error(compiler + " refuses the CUDA source of " + program.name +
-                ": " + message +
-                (text ? (*text)->getBuffer().take_front(4000).str() : ""));
+                ": " + message);
   }
   handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
