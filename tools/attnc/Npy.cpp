@@ -196,9 +196,10 @@ static const Storage &findStorage(const std::string &descr,
   for (const Storage &storage : storages)
     if (storage.descr == kind)
       return storage;
-  parser.fail("its element type '" + descr +
-              "' is not supported; use float16, bfloat16 (V2), float32, float64, "
-              "int32, int64 or bool");
+  parser.fail(
+      "its element type '" + descr +
+      "' is not supported; use float16, bfloat16 (V2), float32, float64, "
+      "int32, int64 or bool");
 }
 
 Array attn::parseNpy(std::string_view text, const std::string &file) {
