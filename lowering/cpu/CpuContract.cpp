@@ -158,6 +158,23 @@ Value CpuEmitter::isFinite(TileType type, const TileForm &view) {
   return make<arith::XOrIOp>(any, make<arith::ConstantOp>(b.getBoolAttr(true)));
 }
 
+/// S2: 0 * NaN would leak a masked row; seldom, so tested a tile at a time.
+Value CpuEmitter::hidesOdd(Value edge, TileType type, const TileForm &view) {
+  auto choice =
+      make<scf::IfOp>(TypeRange{b.getI1Type()}, scalars.lookupOrDefault(edge),
+                      /*withElse=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  auto flag = [&](bool v) -> Value {
+    return make<arith::ConstantOp>(b.getBoolAttr(v));
+  };
+  b.setInsertionPointToStart(choice.thenBlock());
+  Value finite = isFinite(type, view);
+  make<scf::YieldOp>(ValueRange{make<arith::XOrIOp>(finite, flag(true))});
+  b.setInsertionPointToStart(choice.elseBlock());
+  make<scf::YieldOp>(ValueRange{flag(false)});
+  return choice.getResult(0);
+}
+
 LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
   if (panels == 0 && !op.getResult().getType().has('r'))
     return emitRowContract(op);
@@ -274,21 +291,7 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
   if (!op.getEdge()) {
     plain();
   } else {
-    // S2: 0 * NaN would leak a masked row; seldom, so tested a tile at a time.
-    auto choice = make<scf::IfOp>(TypeRange{b.getI1Type()},
-                                  scalars.lookupOrDefault(op.getEdge()),
-                                  /*withElse=*/true);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(choice.thenBlock());
-      Value finite = isFinite(scalarType, view);
-      make<scf::YieldOp>(ValueRange{make<arith::XOrIOp>(
-          finite, make<arith::ConstantOp>(b.getBoolAttr(true)))});
-      b.setInsertionPointToStart(choice.elseBlock());
-      make<scf::YieldOp>(
-          ValueRange{make<arith::ConstantOp>(b.getBoolAttr(false))});
-    }
-    Value isBad = choice.getResult(0);
+    Value isBad = hidesOdd(op.getEdge(), scalarType, view);
     auto careful = [&] {
       Tree tree = treeOf({op.getAcc(), op.getKeep()});
       nest(

@@ -193,6 +193,9 @@ private:
                 Accumulate accumulate, int64_t rowBlock, int64_t unroll,
                 const AheadPlan *plan = nullptr, int64_t extentC = 0);
   mlir::Value isFinite(tile::TileType type, const TileForm &view);
+  /// Whether a tile with an edge has numbers that are not finite.
+  mlir::Value hidesOdd(mlir::Value edge, tile::TileType type,
+                       const TileForm &view);
 
   // CpuMatrix.cpp, CpuMatrixPacking.cpp: products of bf16 tiles.
   bool isForMatrixUnit(tile::LoadOp load);

@@ -178,23 +178,8 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
   if (!op.getEdge()) {
     plain();
   } else {
-    // S2: 0 * NaN would leak a masked row; seldom, so tested a tile at a time.
-    auto isBad = make<scf::IfOp>(TypeRange{b.getI1Type()},
-                                 scalars.lookupOrDefault(op.getEdge()),
-                                 /*withElse=*/true);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      auto flag = [&](bool v) -> Value {
-        return make<arith::ConstantOp>(b.getBoolAttr(v));
-      };
-      b.setInsertionPointToStart(isBad.thenBlock());
-      Value finite = isFinite(rowType, view);
-      make<scf::YieldOp>(ValueRange{make<arith::XOrIOp>(finite, flag(true))});
-      b.setInsertionPointToStart(isBad.elseBlock());
-      make<scf::YieldOp>(ValueRange{flag(false)});
-    }
     ifThenElse(
-        isBad.getResult(0),
+        hidesOdd(op.getEdge(), rowType, view),
         [&] {
           // Which pairs count, as numbers: they are read one by one.
           Tree keepTree = treeOf(op.getKeep());
