@@ -41,16 +41,17 @@ float tanhf(float) noexcept;
 
 namespace attn_host {
 
-/// Whoever launches says which it is.
+/// Whoever launches says which it is. Every source that includes this has one
+/// of its own, and so what uses it.
 static const Machine *machine = nullptr;
 
-[[noreturn]] inline void fail(const char *what) {
+[[noreturn, maybe_unused]] static void fail(const char *what) {
   machine->fail(what);
   __builtin_unreachable();
 }
 template <class F>
-const char *launch(i64 blocks, int threads, i64 sharedBytes, unsigned seed,
-                   F kernel) {
+static const char *launch(i64 blocks, int threads, i64 sharedBytes,
+                          unsigned seed, F kernel) {
   return machine->launch(
       blocks, threads, sharedBytes, seed,
       [](void *f) { (*static_cast<F *>(f))(); }, &kernel);
