@@ -213,12 +213,7 @@ LogicalResult CpuEmitter::emitContract(tile::ContractOp op) {
   }
 
   Tree accTree = treeOf(op.getAcc());
-  Value target;
-  for (Value leaf : accTree.leaves)
-    if (!target)
-      target = reusable(leaf, op.getResult(), accTree.ops);
-  if (!target)
-    target = allocate(result, op.getResult());
+  Value target = targetOf(op.getResult(), accTree);
   const TileForm &acc = forms[op.getAcc()];
   bool fromZero =
       acc.kind == TileForm::Splat && matchPattern(acc.scalar, m_AnyZeroFloat());

@@ -208,6 +208,14 @@ Value CpuEmitter::reusable(Value leaf, Value root,
   return free ? form.memory : Value();
 }
 
+/// The buffer of a leaf of what is computed, or a new one.
+Value CpuEmitter::targetOf(Value root, const Tree &tree) {
+  for (Value leaf : tree.leaves)
+    if (Value memory = reusable(leaf, root, tree.ops))
+      return memory;
+  return allocate(typeOf(root), root);
+}
+
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//

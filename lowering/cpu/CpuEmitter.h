@@ -124,6 +124,7 @@ private:
     mlir::Value queryRows;                  ///< see TileForm
   };
   Tree treeOf(mlir::ValueRange roots);
+  mlir::Value targetOf(mlir::Value root, const Tree &tree);
   /// Runs `body` once under the masks, where `tree` has any, and once without.
   void underMasks(const Tree &tree, llvm::function_ref<void()> body);
   void preload(const Tree &tree, mlir::Value panel);

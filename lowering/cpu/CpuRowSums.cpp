@@ -24,12 +24,7 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
   Value memory = materialize(op.getA());
   const TileForm a = forms[op.getA()], view = asView(op.getB());
   Tree accTree = treeOf(op.getAcc());
-  Value target;
-  for (Value leaf : accTree.leaves)
-    if (!target)
-      target = reusable(leaf, op.getResult(), accTree.ops);
-  if (!target)
-    target = allocate(result);
+  Value target = targetOf(op.getResult(), accTree);
   const TileForm made = {TileForm::Buffer, target, {}, {}, {}, a.queryRows};
   const RowProducts products(*this, memory, view.memory);
   int64_t lanes = level.lanes, width = result.getShape()[1];

@@ -83,6 +83,7 @@ private:
   mlir::LogicalResult makeRows(Axes side, mlir::Value rows,
                                mlir::Region *sideMap, mlir::Value positions);
   mlir::FailureOr<mlir::Value> keyRow(mlir::Value v);
+  // RegionPairs.cpp.
   mlir::FailureOr<mlir::Value> pairTile(mlir::Operation *op);
   mlir::Value distanceAddend(SqDistOp op);
   mlir::Operation *uniformScaling(DotOp op);
