@@ -175,11 +175,13 @@ private:
   AheadPlan queriesAhead; ///< of a tile of few queries: the next one's rows
   /// Asks the second-level cache for `count` rows from row `first` on.
   void askForRows(const Ahead &ahead, mlir::Value first, int64_t count);
+  /// The rows that lie soon behind those that are read.
+  Ahead soonAfter(const Ahead &nextTile);
+  /// Whether the vector at that column of a row asks for a line there; rows
+  /// begin with lines, or nearly.
+  bool asksAt(const Ahead &ahead, int64_t column);
   /// The line of a row that a vector from element `d` on is the first in.
   void askForLine(const Ahead &ahead, mlir::Value row, mlir::Value d);
-  /// Whether a vector from that column on is the first in a line, where rows
-  /// begin with lines; elsewhere, whether it is the one that asks for it.
-  bool beginsLine(const Ahead &ahead, int64_t column);
 
   /// result[x] = initial(x) + sum_c lanes[c] scalars(x, c), for a panel;
   /// initial is null where it is 0. In blocks of at most `rowBlock` rows, with

@@ -83,7 +83,7 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   Value share = make<arith::DivUIOp>(add(rows, lanes - 1), rows);
   Value quarters = reserve({4 * lanes / four, lanes}, b.getF32Type());
   // `count` rows of queries, which read each vector of keys once, and a
-  // vector's worth of keys. One row that is alone asks for the next tile's rows
+  // vector's worth of keys. One row that is alone asks for rows soon behind,
   // line by line, between its products.
   struct Keys {
     Value memory, stride, first, last;
@@ -120,9 +120,9 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
             next[u * four + l] =
                 products.add(sums[u * four + l], right, left[u]);
           if (isAlone)
-            for (const Ahead &rows : ahead)
-              if (beginsLine(rows, getConstantIntValue(d).value_or(0)))
-                askForLine(rows, add(add(y0, y), l), d);
+            for (const Ahead &next : ahead)
+              if (asksAt(next, getConstantIntValue(d).value_or(0)))
+                askForLine(soonAfter(next), add(add(y0, y), l), d);
         }
         return next;
       };

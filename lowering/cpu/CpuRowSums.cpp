@@ -32,8 +32,8 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
   Value stride = strideOf(type, a);
   llvm::SmallVector<Ahead> ahead = keysAhead(op);
   using Keep = function_ref<Value(Value x, Value k)>;
-  // How the next tile's rows are asked for: not at all; line by line, beside
-  // this tile's; or by several blocks, each its share of rows, every few keys.
+  // How rows are asked for: not at all; those soon behind, line by line; or the
+  // next tile's by several blocks, each its share of rows, every few keys.
   enum class Asking { None, Lines, Rows };
   constexpr int64_t askedKeys = 8;
   // Rows [x0, x0 + rows) and `vectors` vectors from e0 on, of which the last
@@ -65,10 +65,9 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
       Values common = keep ? Values() : values(k, keys, {}), next;
       for (int64_t n = 0; asks == Asking::Lines && n < keys; ++n)
         for (int64_t v = 0; v < vectors; ++v)
-          for (const Ahead &rows : ahead)
-            if (vectors * lanes % rows.lineElements != 0 ||
-                beginsLine(rows, v * lanes))
-              askForLine(rows, add(k, n), add(e0, v * lanes));
+          for (const Ahead &next : ahead)
+            if (asksAt(next, v * lanes))
+              askForLine(soonAfter(next), add(k, n), add(e0, v * lanes));
       for (int64_t u = 0; u < rows; ++u) {
         Value x = add(x0, u);
         Value weight = products.broadcast(memory, add(mul(x, stride), k), keys);

@@ -37,13 +37,18 @@ int64_t rowLength(Value memory) {
   return cast<MemRefType>(memory.getType()).getDimSize(3);
 }
 
-/// Keys in a tile: rows of keys and of values stay in the first-level cache
-/// while each of the queries passes by.
+/// Keys in a tile, whose rows the queries pass by before those of values: few
+/// enough for memory to see two streams at once, and enough to hide what is
+/// done once a tile.
 int64_t chooseTileK(QuadraticOp op) {
-  constexpr int64_t bytes = int64_t(32) << 10;
-  int64_t longest = std::max(rowLength(op.getKey()), rowLength(op.getValue()));
+  constexpr int64_t bytes = int64_t(8) << 10;
+  auto rowBytes = [](Value memory) {
+    auto type = cast<MemRefType>(memory.getType());
+    return rowLength(memory) * type.getElementTypeBitWidth() / 8;
+  };
+  int64_t longest = std::max(rowBytes(op.getKey()), rowBytes(op.getValue()));
   int64_t tileK = 128;
-  while (tileK > 32 && tileK * longest * 4 > bytes)
+  while (tileK > 32 && tileK * longest > bytes)
     tileK /= 2;
   return tileK;
 }

@@ -11,11 +11,27 @@
 #include "runtime/Arrays.h"
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <vector>
 
 namespace attn {
+
+/// Memory that begins with a line of the cache, as frameworks allocate theirs.
+template <typename T> struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  LineAllocator() = default;
+  template <typename U> LineAllocator(const LineAllocator<U> &) {}
+  T *allocate(size_t count) {
+    return static_cast<T *>(::operator new(count * sizeof(T), kLine));
+  }
+  void deallocate(T *memory, size_t) { ::operator delete(memory, kLine); }
+  bool operator==(const LineAllocator &) const { return true; }
+  bool operator!=(const LineAllocator &) const { return false; }
+};
 
 /// An array that owns its elements.
 struct Array {
@@ -23,7 +39,7 @@ struct Array {
   std::vector<int64_t> shape;
   /// In elements; empty means row-major.
   std::vector<int64_t> strides;
-  std::vector<std::byte> bytes;
+  std::vector<std::byte, LineAllocator<std::byte>> bytes;
 
   Array() = default;
   /// A row-major array of zeros.

@@ -45,14 +45,11 @@ static double bytesOfKeys(const BenchEntry &entry) {
 
 /// GB/s at which the row's keys and values are read, where they lie.
 static double readKeys(const BenchEntry &entry, int threads) {
-  double bytes = 0, seconds = 0;
-  for (const NamedArray *array : entry.keysAndValues()) {
-    auto size = static_cast<double>(array->array.bytes.size());
-    bytes += size;
-    seconds += size / measureRead(array->array.bytes.data(),
-                                  array->array.bytes.size(), threads);
-  }
-  return bytes / seconds;
+  std::vector<Span> arrays;
+  for (const NamedArray *array : entry.keysAndValues())
+    arrays.push_back({array->array.bytes.data(),
+                      static_cast<int64_t>(array->array.bytes.size())});
+  return measureRead(arrays, threads);
 }
 
 static void measureOnce(Measured &m, int threads) {

@@ -292,17 +292,44 @@ static void readLines(const char *from, int64_t blocks) {
   }
 }
 
-double attn::measureRead(const void *memory, int64_t bytes, int threads,
+double attn::measureRead(const std::vector<Span> &arrays, int threads,
                          double seconds) {
-  constexpr int64_t block = 512;
-  int64_t blocks = bytes / block / threads; // of a thread
-  if (blocks == 0)
+  constexpr int64_t block = 512, stretch = 2048;
+  int64_t total = 0, longest = 0;
+  // A thread's share of each, in whole stretches.
+  auto shareOf = [&](const Span &array) {
+    return array.bytes / stretch / threads * stretch;
+  };
+  for (const Span &array : arrays) {
+    total += shareOf(array);
+    longest = std::max(longest, shareOf(array));
+  }
+  if (total == 0)
     return 0;
-  return together(threads, [&](int me) {
-    const char *from = static_cast<const char *>(memory) + me * blocks * block;
-    return 1e-9 * blocks * block *
-           ratePerSecond(seconds, [&] { readLines(from, blocks); });
+  auto rate = [&](auto read) {
+    return together(threads, [&](int me) {
+      return 1e-9 * total * ratePerSecond(seconds, [&] { read(me); });
+    });
+  };
+  auto begin = [&](const Span &array, int me) {
+    return static_cast<const char *>(array.memory) + me * shareOf(array);
+  };
+  double oneByOne = rate([&](int me) {
+    for (const Span &array : arrays)
+      readLines(begin(array, me), shareOf(array) / block);
   });
+  double inTurns = rate([&](int me) {
+    for (int64_t at = 0; at < longest; at += stretch)
+      for (const Span &array : arrays) {
+        if (at >= shareOf(array))
+          continue;
+        const char *from = begin(array, me) + at;
+        for (int64_t line = 0; line < stretch; line += 64)
+          __builtin_prefetch(from + stretch + line, 0, 2);
+        readLines(from, stretch / block);
+      }
+  });
+  return std::max(oneByOne, inTurns);
 }
 
 #if defined(__x86_64__)

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace attn {
 
@@ -37,9 +38,16 @@ std::string peakInstructions();
 /// neither.
 double measureBf16Peak(double seconds = 0.01);
 
-/// GB/s at which `threads` threads together read memory from begin to end,
-/// again and again over about `seconds`, and at least once.
-double measureRead(const void *memory, int64_t bytes, int threads,
+struct Span {
+  const void *memory;
+  int64_t bytes;
+};
+
+/// GB/s at which `threads` threads together read arrays from begin to end,
+/// again and again over about `seconds`, and at least once. The better of two
+/// ways: one array after the other; or 2 KiB of each in turns, which are asked
+/// for 2 KiB before, since memory may serve two streams faster than one.
+double measureRead(const std::vector<Span> &arrays, int threads,
                    double seconds = 0.01);
 
 /// Seconds in which one thread reads and writes memory from begin to end, once.

@@ -8,12 +8,12 @@
 // CHECK:         %[[Q:.*]] = tile.load {{.*}} -> !tile.tile<q16, d64, f32>
 // CHECK-NEXT:    %[[STORED:.*]] = tile.cast %[[Q]] : !tile.tile<q16, d64, f32> -> !tile.tile<q16, d64, bf16>
 // CHECK:         scf.for
-// CHECK:           %[[S:.*]] = tile.contract %[[STORED]], {{.*}} -> !tile.tile<q16, k128, f32>
+// CHECK:           %[[S:.*]] = tile.contract %[[STORED]], {{.*}} -> !tile.tile<q16, k64, f32>
 // CHECK:           %[[E:.*]] = tile.map %[[S]]
 // CHECK:             arith.mulf
 // CHECK:             math.exp2
 // CHECK:           tile.reduce add %[[P:.*]] into
-// CHECK:           %[[ROUNDED:.*]] = tile.cast %[[P]] : !tile.tile<q16, k128, f32> -> !tile.tile<q16, k128, bf16>
+// CHECK:           %[[ROUNDED:.*]] = tile.cast %[[P]] : !tile.tile<q16, k64, f32> -> !tile.tile<q16, k64, bf16>
 // CHECK:           tile.contract %[[ROUNDED]]
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "avx512bf16", lanes = 16>} {
 func.func @pairs(%q: !m, %k: !m, %v: !m, %o: !m) {

@@ -19,10 +19,10 @@
 // CHECK:           %[[SLOPE:.*]] = tile.map
 // CHECK:             memref.load
 // CHECK:           scf.for
-// CHECK:             %[[K:.*]] = tile.load {{.*}} -> !tile.tile<k128, d64, f32>
+// CHECK:             %[[K:.*]] = tile.load {{.*}} -> !tile.tile<k32, d64, f32>
 // CHECK:             tile.contract %{{.*}}, %[[K]]
 // CHECK:             tile.map {{.*}}%[[SLOPE]]
-// CHECK:             %[[V:.*]] = tile.load {{.*}} -> !tile.tile<k128, e64, f32>
+// CHECK:             %[[V:.*]] = tile.load {{.*}} -> !tile.tile<k32, e64, f32>
 // CHECK:             tile.contract %{{.*}}, %[[V]]
 // The sum, its mass and its gauge.
 // CHECK:           tile.store %{{.*}} : !tile.tile<q16, e64, f32>

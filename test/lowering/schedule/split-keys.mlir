@@ -10,7 +10,7 @@
 // CHECK-SAME:    tile_q = 64, tile_k = 64, split = <few_queries = 8>
 // CHECK:       attn.quadratic
 // CHECK-SAME:    state(%[[W]]
-// CHECK-SAME:    tile_q = 16, tile_k = 128, split = <parts = 16, few_queries = 8>
+// CHECK-SAME:    tile_q = 16, tile_k = 32, split = <parts = 16, few_queries = 8>
 module attributes {attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
 func.func @both(%q: !m, %k: !m, %v: !m, %o: !m) {
   attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
@@ -92,12 +92,12 @@ func.func @rows_by_head(%q: !m, %k: !m, %v: !m, %w: !m, %o: !m) {
 
 // -----
 
-// Rows of bf16 are multiplied by pairs of products where the level has them...
+// Rows of bf16 are multiplied by pairs of products where the level has them. A tile of keys has 8 KiB of stored rows...
 
 !m = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK-LABEL: @pairs
 // CHECK:       attn.quadratic
-// CHECK-SAME:    tile_k = 128, products = pairs, split = <parts = 16>
+// CHECK-SAME:    tile_k = 64, products = pairs, split = <parts = 16>
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "avx512bf16", lanes = 16>} {
 func.func @pairs(%q: !m, %k: !m, %v: !m, %o: !m) {
   attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
@@ -117,7 +117,7 @@ func.func @pairs(%q: !m, %k: !m, %v: !m, %o: !m) {
 !m = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>
 // CHECK-LABEL: @numbers
 // CHECK:       attn.quadratic
-// CHECK-SAME:    tile_k = 128, split = <parts = 16>
+// CHECK-SAME:    tile_k = 64, split = <parts = 16>
 module attributes {attn.queries = array<i64: 0, 8>, attn.target = #attn.target<kind = "cpu", level = "x86-64-v4", lanes = 16>} {
 func.func @numbers(%q: !m, %k: !m, %v: !m, %o: !m) {
   attn.attention ins(%q, %k, %v : !m, !m, !m) outs(%o : !m) results [#attn.result<o>] normalize<mass> kappa {
