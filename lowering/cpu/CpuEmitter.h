@@ -293,7 +293,11 @@ private:
   /// The memory at `indices` as a flat memref, and the stride of its rows.
   std::pair<mlir::Value, mlir::Value>
   flatten(mlir::Value memory, mlir::ValueRange indices, int64_t innerAxes);
-  void transpose(Values &rows);
+  void swapBlocks(Values &rows, int64_t from, int64_t to, int64_t apart);
+  /// A matrix of lanes by lanes: row `l` is taken, column `l` is given.
+  void transpose(mlir::Type element,
+                 llvm::function_ref<mlir::Value(mlir::Value l)> take,
+                 llvm::function_ref<void(mlir::Value l, mlir::Value)> give);
   void forLaneBlocks(
       llvm::function_ref<void(mlir::Value, mlir::Value, mlir::Value)> body);
 
@@ -304,9 +308,8 @@ private:
   /// past the last repeat it.
   void transposeRows(
       mlir::Value flat, mlir::Value stride, mlir::Value first, mlir::Value last,
-      int64_t depth,
-      llvm::function_ref<void(mlir::Value, int64_t, mlir::Value)> whole,
-      llvm::function_ref<void(mlir::Value, int64_t, mlir::Value)> single);
+      int64_t depth, llvm::function_ref<void(mlir::Value, mlir::Value)> whole,
+      llvm::function_ref<void(mlir::Value, mlir::Value, mlir::Value)> single);
   friend class RowEmitter;
   friend class RowProducts;
 

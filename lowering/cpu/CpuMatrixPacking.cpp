@@ -108,18 +108,21 @@ void CpuEmitter::transposeBlocks(Value packed, const TileForm &view,
   VectorType row = VectorType::get({kTileDepth}, b.getBF16Type());
   loop(index(0), keys, kTileDepth, [&](Value first) {
     forOverlapping(width, kTileRows, [&](Value e) {
-      auto load = [&](int64_t key) {
+      auto load = [&](Value key) {
         Value start = mul(add(first, key), view.stride);
         return make<vector::LoadOp>(block, view.memory, add(start, e));
       };
-      Values rows;
-      for (int64_t p = 0; p < kTileRows; ++p)
-        rows.push_back(make<vector::BitCastOp>(
-            pairs, interleave(load(2 * p), load(2 * p + 1))));
-      transpose(rows);
-      for (int64_t p = 0; p < kTileRows; ++p)
-        storeVector(make<vector::BitCastOp>(row, rows[p]), packed,
-                    {add(e, p), first});
+      transpose(
+          b.getI32Type(),
+          [&](Value p) {
+            Value key = mul(p, index(2));
+            return make<vector::BitCastOp>(
+                pairs, interleave(load(key), load(add(key, 1))));
+          },
+          [&](Value p, Value column) {
+            storeVector(make<vector::BitCastOp>(row, column), packed,
+                        {add(e, p), first});
+          });
     });
   });
 }

@@ -39,23 +39,52 @@ std::pair<Value, Value> CpuEmitter::flatten(Value memory, ValueRange indices,
   return {flat, metadata.getStrides()[rowAxis]};
 }
 
-/// Transposes `lanes` vectors in place, by swapping blocks of 1/2, 1/4, ...
-void CpuEmitter::transpose(Values &rows) {
+/// Swaps blocks of `s` elements between vectors, for every distance s from
+/// `from` down to `to`; vectors stand `apart` from each other in the matrix.
+void CpuEmitter::swapBlocks(Values &rows, int64_t from, int64_t to,
+                            int64_t apart) {
   int64_t n = level.lanes;
-  for (int64_t s = n / 2; s >= 1; s /= 2) {
+  for (int64_t s = from; s >= to; s /= 2) {
     SmallVector<int64_t> low, high;
     for (int64_t l = 0; l < n; ++l) {
       low.push_back((l & s) == 0 ? l : n + l - s);
       high.push_back((l & s) == 0 ? l + s : n + l);
     }
-    for (int64_t i = 0; i < n; ++i) {
-      if (i & s)
+    int64_t step = s / apart;
+    for (int64_t i = 0; i < static_cast<int64_t>(rows.size()); ++i) {
+      if (i & step)
         continue;
-      Value x = rows[i], y = rows[i + s];
+      Value x = rows[i], y = rows[i + step];
       rows[i] = make<vector::ShuffleOp>(x, y, low);
-      rows[i + s] = make<vector::ShuffleOp>(x, y, high);
+      rows[i + step] = make<vector::ShuffleOp>(x, y, high);
     }
   }
+}
+
+/// In two loops, by way of a buffer: what moves by four or more lanes, of every
+/// fourth vector; then the rest, of four that stand together. Unrolled it would
+/// be most of what a kernel's compilation takes.
+void CpuEmitter::transpose(Type element, function_ref<Value(Value)> take,
+                           function_ref<void(Value, Value)> give) {
+  constexpr int64_t together = 4;
+  int64_t n = level.lanes;
+  Value buffer = reserve({n, n}, element);
+  loop(index(0), index(together), 1, [&](Value i) {
+    Values rows;
+    for (int64_t l = 0; l < n; l += together)
+      rows.push_back(take(add(i, l)));
+    swapBlocks(rows, n / 2, together, together);
+    for (auto [l, row] : llvm::enumerate(rows))
+      storeVector(row, buffer, {add(i, l * together), index(0)});
+  });
+  loop(index(0), index(n), together, [&](Value i) {
+    Values rows;
+    for (int64_t l = 0; l < together; ++l)
+      rows.push_back(loadVector(buffer, {add(i, l), index(0)}, element));
+    swapBlocks(rows, together / 2, 1, 1);
+    for (int64_t l = 0; l < together; ++l)
+      give(add(i, l), rows[l]);
+  });
 }
 
 /// Every vector of lanes of every panel: `first` is its first row in the tile.
@@ -161,10 +190,10 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
   forLaneBlocks([&](Value panel, Value lane0, Value first) {
     transposeRows(
         source, step, first, last, type.getShape()[1],
-        [&](Value d, int64_t, Value vector) {
+        [&](Value d, Value vector) {
           storeVector(vector, buffer, {panel, d, lane0});
         },
-        [&](Value d, int64_t l, Value x) {
+        [&](Value d, Value l, Value x) {
           make<memref::StoreOp>(x, buffer, ValueRange{panel, d, add(lane0, l)});
         });
   });
@@ -172,28 +201,29 @@ void CpuEmitter::emitLoad(tile::LoadOp op) {
     packQueries(op, buffer);
 }
 
-void CpuEmitter::transposeRows(
-    Value flat, Value stride, Value first, Value last, int64_t depth,
-    function_ref<void(Value, int64_t, Value)> whole,
-    function_ref<void(Value, int64_t, Value)> single) {
+void CpuEmitter::transposeRows(Value flat, Value stride, Value first,
+                               Value last, int64_t depth,
+                               function_ref<void(Value, Value)> whole,
+                               function_ref<void(Value, Value, Value)> single) {
   int64_t lanes = level.lanes, blocks = depth / lanes * lanes;
-  Values starts;
-  for (int64_t l = 0; l < lanes; ++l)
-    starts.push_back(mul(min(add(first, l), last), stride));
+  auto start = [&](Value l) {
+    return mul(min(make<arith::AddIOp>(first, l), last), stride);
+  };
   if (blocks)
     loop(index(0), index(blocks), lanes, [&](Value d) {
-      Values block;
-      for (int64_t l = 0; l < lanes; ++l)
-        block.push_back(
-            widen(loadVector(flat, add(starts[l], d), elementOf(flat))));
-      transpose(block);
-      for (int64_t l = 0; l < lanes; ++l)
-        whole(add(d, l), l, block[l]);
+      transpose(
+          b.getF32Type(),
+          [&](Value l) {
+            return widen(loadVector(flat, add(start(l), d), elementOf(flat)));
+          },
+          [&](Value l, Value column) { whole(add(d, l), column); });
     });
   if (depth > blocks)
-    loop(index(blocks), index(depth), 1, [&](Value d) {
-      for (int64_t l = 0; l < lanes; ++l)
-        single(d, l, widen(make<memref::LoadOp>(flat, add(starts[l], d))));
+    loop(index(0), index(lanes), 1, [&](Value l) {
+      Value from = start(l);
+      loop(index(blocks), index(depth), 1, [&](Value d) {
+        single(d, l, widen(make<memref::LoadOp>(flat, add(from, d))));
+      });
     });
 }
 
@@ -245,7 +275,7 @@ LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
   }
   int64_t whole = corner ? 0 : width / lanes * lanes;
   forLaneBlocks([&](Value panel, Value lane0, Value first) {
-    auto ifRow = [&](int64_t l, function_ref<void(Value)> body) {
+    auto ifRow = [&](Value l, function_ref<void(Value)> body) {
       Value row = add(first, l);
       ifThenElse(
           make<arith::CmpIOp>(arith::CmpIPredicate::slt, row, rows),
@@ -253,17 +283,19 @@ LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
     };
     if (whole)
       loop(index(0), index(whole), lanes, [&](Value d) {
-        Values block;
-        for (int64_t l = 0; l < lanes; ++l)
-          block.push_back(loadVector(buffer, {panel, add(d, l), lane0}));
-        transpose(block);
-        for (int64_t l = 0; l < lanes; ++l)
-          ifRow(l, [&](Value start) {
-            storeVector(narrow(block[l], element), flat, add(start, d));
-          });
+        transpose(
+            b.getF32Type(),
+            [&](Value l) {
+              return loadVector(buffer, {panel, add(d, l), lane0});
+            },
+            [&](Value l, Value row) {
+              ifRow(l, [&](Value start) {
+                storeVector(narrow(row, element), flat, add(start, d));
+              });
+            });
       });
     if (width > whole)
-      for (int64_t l = 0; l < lanes; ++l)
+      loop(index(0), index(lanes), 1, [&](Value l) {
         ifRow(l, [&](Value start) {
           loop(index(whole), end, 1, [&](Value d) {
             Value x = make<memref::LoadOp>(buffer,
@@ -272,6 +304,7 @@ LogicalResult CpuEmitter::emitStore(tile::StoreOp op) {
                                   ValueRange{add(start, d)});
           });
         });
+      });
   });
   return success();
 }

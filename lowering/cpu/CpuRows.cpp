@@ -132,13 +132,18 @@ LogicalResult RowEmitter::runKeys(ArrayRef<Value> targets,
     if (!buffers.count(row))
       fill(row, n, [&](Value d, int64_t v) { return element(row, d, v); });
     auto block = [&](Value d, int64_t count) {
-      Values block(lanes, count < lanes ? e.dense(0) : Value());
-      for (int64_t l = 0; l < count; ++l)
-        block[l] = element(row, e.add(d, l), 0);
-      e.transpose(block);
-      for (int64_t l = 0; l < lanes; ++l)
-        e.storeVector(block[l], target,
+      auto take = [&](Value l) -> Value {
+        Value x = element(row, e.min(e.add(d, l), e.index(n - 1)), 0);
+        if (count == lanes)
+          return x;
+        Value exists =
+            e.make<arith::CmpIOp>(arith::CmpIPredicate::slt, l, e.index(count));
+        return e.make<arith::SelectOp>(exists, x, e.dense(0));
+      };
+      e.transpose(e.b.getF32Type(), take, [&](Value l, Value vector) {
+        e.storeVector(vector, target,
                       e.add(e.mul(e.add(firstKey, l), e.index(stride)), d));
+      });
     };
     if (whole)
       e.loop(e.index(0), e.index(whole), lanes,
@@ -199,11 +204,11 @@ LogicalResult CpuEmitter::emitKeyRows(tile::RowsOp op) {
   loop(index(0), view.rows, level.lanes, [&](Value first) {
     transposeRows(
         view.memory, view.stride, first, add(view.rows, -1), depth,
-        [&](Value d, int64_t, Value vector) {
+        [&](Value d, Value vector) {
           storeVector(vector, input, {d, index(0)});
         },
-        [&](Value d, int64_t l, Value x) {
-          make<memref::StoreOp>(x, input, ValueRange{d, index(l)});
+        [&](Value d, Value l, Value x) {
+          make<memref::StoreOp>(x, input, ValueRange{d, l});
         });
     result = RowEmitter(*this, op, first, input).runKeys(targets, strides);
   });
