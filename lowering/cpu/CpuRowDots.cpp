@@ -80,19 +80,20 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   constexpr int64_t four = 4;    // keys share the vectors of a query
   llvm::SmallVector<Ahead> ahead = keysAhead(op);
   Value rows = rowsOf(type, {}, a.queryRows);
-  Value share = make<arith::DivUIOp>(add(rows, lanes - 1), rows);
+  // Of a vector of keys, for a row of those that ask for whole rows.
+  Value share = make<arith::CeilDivUIOp>(
+      index(lanes), max(make<arith::AndIOp>(rows, index(-2)), index(1)));
   Value quarters = reserve({4 * lanes / four, lanes}, b.getF32Type());
   // `count` rows of queries, which read each vector of keys once, and a
-  // vector's worth of keys. One row that is alone asks for rows soon behind,
-  // line by line, between its products.
+  // vector's worth of keys. A single one asks for rows soon behind, line by
+  // line, between its products.
   struct Keys {
     Value memory, stride, first, last;
   };
-  auto rowsOfDots = [&](Value x, int64_t count, Value y0, const Keys &from,
-                        bool isAlone) {
+  auto rowsOfDots = [&](Value x, int64_t count, Value y0, const Keys &from) {
     loop(index(0), index(lanes), four, [&](Value y) {
       Value group = make<arith::DivUIOp>(y, index(four));
-      if (!isAlone) {
+      if (count > 1) {
         // Queries ask for their share of the next tile bit by bit: more at once
         // would have to wait for each other.
         Value each = make<arith::CeilDivUIOp>(mul(share, index(count)),
@@ -119,7 +120,7 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
           for (int64_t u = 0; u < count; ++u)
             next[u * four + l] =
                 products.add(sums[u * four + l], right, left[u]);
-          if (isAlone)
+          if (count == 1)
             for (const Ahead &next : ahead)
               if (asksAt(next, getConstantIntValue(d).value_or(0)))
                 askForLine(soonAfter(next), add(add(y0, y), l), d);
@@ -166,22 +167,22 @@ void CpuEmitter::emitRowDots(tile::ContractOp op) {
   };
   loop(index(0), k.rows, lanes, [&](Value y0) {
     const Keys here{k.memory, k.stride, y0, last};
+    auto all = [&](const Keys &keys) {
+      Value begin = index(0);
+      for (int64_t count : {4, 2, 1}) {
+        if (count * four > featureBlock.first * featureBlock.second)
+          continue; // sums for more registers than there are
+        Value end = mul(make<arith::DivUIOp>(rows, index(count)), index(count));
+        loop(begin, end, count,
+             [&](Value x) { rowsOfDots(x, count, y0, keys); });
+        begin = end;
+      }
+    };
+    if (products.takes(k.memory))
+      return all(here);
     ifThenElse(
         make<arith::CmpIOp>(arith::CmpIPredicate::eq, rows, index(1)),
-        [&] { rowsOfDots(index(0), 1, y0, here, true); },
-        [&] {
-          const Keys keys = products.takes(k.memory) ? here : copied(here);
-          Value begin = index(0);
-          for (int64_t count : {4, 2, 1}) {
-            if (count * four > featureBlock.first * featureBlock.second)
-              continue; // sums for more registers than there are
-            Value end =
-                mul(make<arith::DivUIOp>(rows, index(count)), index(count));
-            loop(begin, end, count,
-                 [&](Value x) { rowsOfDots(x, count, y0, keys, false); });
-            begin = end;
-          }
-        });
+        [&] { rowsOfDots(index(0), 1, y0, here); }, [&] { all(copied(here)); });
   });
   forms[op.getResult()] = made;
 }

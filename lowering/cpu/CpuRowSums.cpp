@@ -31,6 +31,7 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
   int64_t keysAStep = products.keys();
   Value stride = strideOf(type, a);
   llvm::SmallVector<Ahead> ahead = keysAhead(op);
+  Value allRows = rowsOf(type, {}, a.queryRows);
   using Keep = function_ref<Value(Value x, Value k)>;
   // How rows are asked for: not at all; those soon behind, line by line; or the
   // next tile's by several blocks, each its share of rows, every few keys.
@@ -124,50 +125,54 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
       }
     }
   };
-  auto nest = [&](Value limit, int64_t unroll, Keep keep, bool asks) {
-    Value allRows = rowsOf(type, {}, a.queryRows);
-    auto rowsOfBlock = [&](Value x0, int64_t rows, Asking asks) {
-      int64_t most = featureBlock.first * featureBlock.second / rows;
-      most = std::min<int64_t>(most, rows == 1 ? 8 : featureBlock.first);
-      int64_t whole = width / lanes, each = std::min(most, whole);
-      int64_t inLoop = each ? whole / each * each : 0;
-      // Work is counted in rows of queries, keys and blocks of columns.
-      int64_t parts = each ? llvm::divideCeil(whole, each) : 1;
-      auto columns = [&](Value e0, int64_t vectors, int64_t tail, Asking asks) {
-        Value part =
-            make<arith::DivUIOp>(e0, index(std::max<int64_t>(each, 1) * lanes));
-        Value before = add(mul(x0, index(parts)), mul(part, index(rows)));
-        block(x0, rows, e0, vectors, tail, limit, unroll, keep, asks,
-              mul(before, limit), mul(allRows, index(parts)));
-      };
-      if (inLoop)
-        loop(index(0), index(inLoop * lanes), each * lanes,
-             [&](Value e) { columns(e, each, lanes, asks); });
-      if (whole > inLoop)
-        columns(index(inLoop * lanes), whole - inLoop, lanes, asks);
-      if (width % lanes)
-        columns(index(whole * lanes), 1, width % lanes,
-                asks == Asking::Rows && whole ? Asking::None : asks);
+  int64_t tall = featureBlock.second;
+  Value inBlocks = mul(make<arith::DivUIOp>(allRows, index(tall)), index(tall));
+  auto rowsOfBlock = [&](Value x0, int64_t rows, Value limit, int64_t unroll,
+                         Keep keep, Asking asks) {
+    int64_t most = featureBlock.first * featureBlock.second / rows;
+    most = std::min<int64_t>(most, rows == 1 ? 8 : featureBlock.first);
+    int64_t whole = width / lanes, each = std::min(most, whole);
+    int64_t inLoop = each ? whole / each * each : 0;
+    // Work is counted in rows of queries, keys and blocks of columns.
+    int64_t parts = each ? llvm::divideCeil(whole, each) : 1;
+    auto columns = [&](Value e0, int64_t vectors, int64_t tail, Asking asks) {
+      Value part =
+          make<arith::DivUIOp>(e0, index(std::max<int64_t>(each, 1) * lanes));
+      Value before = add(mul(x0, index(parts)), mul(part, index(rows)));
+      block(x0, rows, e0, vectors, tail, limit, unroll, keep, asks,
+            mul(before, limit), mul(allRows, index(parts)));
     };
-    int64_t tall = featureBlock.second;
-    Value blocks = mul(make<arith::DivUIOp>(allRows, index(tall)), index(tall));
-    Asking share = asks ? Asking::Rows : Asking::None;
-    loop(index(0), blocks, tall, [&](Value x) { rowsOfBlock(x, tall, share); });
-    auto others = [&](Asking asks) {
-      loop(blocks, allRows, 1, [&](Value x) { rowsOfBlock(x, 1, asks); });
-    };
-    if (!asks)
-      return others(Asking::None);
-    ifThenElse(
-        make<arith::CmpIOp>(arith::CmpIPredicate::eq, allRows, index(1)),
-        [&] { others(Asking::Lines); }, [&] { others(Asking::Rows); });
+    if (inLoop)
+      loop(index(0), index(inLoop * lanes), each * lanes,
+           [&](Value e) { columns(e, each, lanes, asks); });
+    if (whole > inLoop)
+      columns(index(inLoop * lanes), whole - inLoop, lanes, asks);
+    if (width % lanes)
+      columns(index(whole * lanes), 1, width % lanes,
+              asks == Asking::Rows && whole ? Asking::None : asks);
+  };
+  // Tiles that are not whole are few: their rows are summed one by one.
+  auto oneByOne = [&](Value from, Value limit, int64_t unroll, Keep keep,
+                      Asking asks) {
+    loop(from, allRows, 1,
+         [&](Value x) { rowsOfBlock(x, 1, limit, unroll, keep, asks); });
   };
   auto plain = [&] {
     Value all = index(rowType.getShape()[0]);
     ifThenElse(
         make<arith::CmpIOp>(arith::CmpIPredicate::eq, view.rows, all),
-        [&] { nest(all, level.unroll, nullptr, /*asks=*/true); },
-        [&] { nest(view.rows, /*unroll=*/1, nullptr, /*asks=*/false); });
+        [&] {
+          loop(index(0), inBlocks, tall, [&](Value x) {
+            rowsOfBlock(x, tall, all, level.unroll, nullptr, Asking::Rows);
+          });
+          auto others = [&](Asking asks) {
+            oneByOne(inBlocks, all, level.unroll, nullptr, asks);
+          };
+          ifThenElse(
+              make<arith::CmpIOp>(arith::CmpIPredicate::eq, allRows, index(1)),
+              [&] { others(Asking::Lines); }, [&] { others(Asking::Rows); });
+        },
+        [&] { oneByOne(index(0), view.rows, 1, nullptr, Asking::None); });
   };
   if (!op.getEdge()) {
     plain();
@@ -182,7 +187,7 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
                                            type.getShape(), b.getF32Type());
           Value flags = allocate(numbers);
           laneAxis = type.getAxes().back();
-          loop(index(0), rowsOf(type, {}, a.queryRows), 1, [&](Value x) {
+          loop(index(0), allRows, 1, [&](Value x) {
             loop(index(0), index(paddedRow(type)), lanes, [&](Value k) {
               Value keep = at(op.getKeep(), {k, 0, x});
               storeVector(make<arith::SelectOp>(keep, dense(1), dense(0)),
@@ -196,7 +201,7 @@ void CpuEmitter::emitRowSums(tile::ContractOp op) {
                 arith::CmpFPredicate::ONE, flag,
                 make<arith::ConstantOp>(b.getF32FloatAttr(0)));
           };
-          nest(view.rows, /*unroll=*/1, keep, /*asks=*/false);
+          oneByOne(index(0), view.rows, 1, keep, Asking::None);
         },
         plain);
   }
