@@ -24,10 +24,17 @@ int64_t runtime::sizeOf(Type type) {
     return 8;
   case Type::f32:
   case Type::i32:
+  case Type::u32:
     return 4;
   case Type::f16:
   case Type::bf16:
+  case Type::i16:
+  case Type::u16:
     return 2;
+  case Type::i8:
+  case Type::u8:
+  case Type::boolean:
+    return 1;
   }
   return 0;
 }
@@ -46,6 +53,18 @@ const char *runtime::nameOf(Type type) {
     return "i32";
   case Type::i64:
     return "i64";
+  case Type::i8:
+    return "i8";
+  case Type::i16:
+    return "i16";
+  case Type::u8:
+    return "u8";
+  case Type::u16:
+    return "u16";
+  case Type::u32:
+    return "u32";
+  case Type::boolean:
+    return "bool";
   }
   return "?";
 }
@@ -124,19 +143,35 @@ double runtime::loadReal(Type type, const void *address) {
     uint32_t bits = uint32_t(read<uint16_t>(address)) << 16;
     return read<float>(&bits);
   }
-  case Type::i32:
-    return read<int32_t>(address);
-  case Type::i64:
-    return static_cast<double>(read<int64_t>(address));
+  default:
+    return static_cast<double>(*loadInteger(type, address));
   }
-  return NAN;
 }
 
 std::optional<int64_t> runtime::loadInteger(Type type, const void *address) {
-  if (type == Type::i32)
+  switch (type) {
+  case Type::i32:
     return read<int32_t>(address);
-  if (type == Type::i64)
+  case Type::i64:
     return read<int64_t>(address);
+  case Type::i8:
+    return read<int8_t>(address);
+  case Type::i16:
+    return read<int16_t>(address);
+  case Type::u8:
+    return read<uint8_t>(address);
+  case Type::u16:
+    return read<uint16_t>(address);
+  case Type::u32:
+    return read<uint32_t>(address);
+  case Type::boolean:
+    return read<uint8_t>(address) != 0;
+  case Type::f32:
+  case Type::f64:
+  case Type::f16:
+  case Type::bf16:
+    break;
+  }
   double value = loadReal(type, address);
   if (!(value >= -0x1p63 && value < 0x1p63) || value != std::floor(value))
     return std::nullopt;
@@ -157,6 +192,18 @@ void runtime::storeReal(Type type, void *address, double value) {
     return write(address, static_cast<int32_t>(value));
   case Type::i64:
     return write(address, static_cast<int64_t>(value));
+  case Type::i8:
+    return write(address, static_cast<int8_t>(value));
+  case Type::i16:
+    return write(address, static_cast<int16_t>(value));
+  case Type::u8:
+    return write(address, static_cast<uint8_t>(value));
+  case Type::u16:
+    return write(address, static_cast<uint16_t>(value));
+  case Type::u32:
+    return write(address, static_cast<uint32_t>(value));
+  case Type::boolean:
+    return write(address, static_cast<uint8_t>(value != 0));
   }
 }
 

@@ -28,9 +28,8 @@ inline constexpr int64_t kPositionLimit = int64_t(1) << 30;
 int64_t sizeOf(Type type);
 /// `f32`, `i64`, ...
 const char *nameOf(Type type);
-inline bool isInteger(Type type) {
-  return type == Type::i32 || type == Type::i64;
-}
+/// They are the last ones of Type.
+inline bool isInteger(Type type) { return type >= Type::i32; }
 
 /// `[2, 3]`.
 std::string toString(const std::vector<int64_t> &extents);

@@ -63,7 +63,7 @@ void InputBinder::bindPositions(size_t index) {
                   "], the batch" + (offset ? ", or [1]" : ""));
     if (!isInteger(tensor.type))
       throw Error(who + " has type " + nameOf(tensor.type) +
-                  "; it must be i32 or i64");
+                  "; it must be of integers, i32 or i64, say");
     extent = tensor.shape[0];
     if (tensor.device.kind == Device::Cuda) {
       binding.unseen.push_back(

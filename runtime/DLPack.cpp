@@ -16,35 +16,55 @@
 using namespace attn;
 using namespace attn::runtime;
 
+/// Booleans, a byte each; headers before DLPack 0.8 do not name them.
+static constexpr uint8_t kBool = 6;
+
+/// All of DLPack's types that there is a Type for.
+static constexpr struct {
+  uint8_t code, bits;
+  Type type;
+} knownTypes[] = {
+    {kDLFloat, 32, Type::f32}, {kDLFloat, 64, Type::f64},
+    {kDLFloat, 16, Type::f16}, {kDLBfloat, 16, Type::bf16},
+    {kDLInt, 32, Type::i32},   {kDLInt, 64, Type::i64},
+    {kDLInt, 8, Type::i8},     {kDLInt, 16, Type::i16},
+    {kDLUInt, 8, Type::u8},    {kDLUInt, 16, Type::u16},
+    {kDLUInt, 32, Type::u32},  {kBool, 8, Type::boolean},
+};
+
+/// `u64`, or what can be said of a type that later versions may know.
+static std::string describe(const DLDataType &type) {
+  const char *kind = type.code == kDLInt       ? "i"
+                     : type.code == kDLUInt    ? "u"
+                     : type.code == kDLFloat   ? "f"
+                     : type.code == kDLBfloat  ? "bf"
+                     : type.code == kDLComplex ? "complex"
+                     : type.code == kBool      ? "bool"
+                                               : nullptr;
+  return kind ? kind + std::to_string(type.bits)
+              : "type code " + std::to_string(type.code) + " with " +
+                    std::to_string(type.bits) + " bits";
+}
+
 static Type typeOf(const DLDataType &type) {
   if (type.lanes != 1)
     throw Error("a DLPack tensor of vectors (" + std::to_string(type.lanes) +
                 " lanes) is not supported; view it as scalars");
-  if (type.code == kDLFloat && type.bits == 32)
-    return Type::f32;
-  if (type.code == kDLFloat && type.bits == 64)
-    return Type::f64;
-  if (type.code == kDLFloat && type.bits == 16)
-    return Type::f16;
-  if (type.code == kDLBfloat && type.bits == 16)
-    return Type::bf16;
-  if (type.code == kDLInt && type.bits == 32)
-    return Type::i32;
-  if (type.code == kDLInt && type.bits == 64)
-    return Type::i64;
-  throw Error("a DLPack tensor of type code " + std::to_string(type.code) +
-              " with " + std::to_string(type.bits) +
-              " bits is not supported; f32, f64, f16, bf16, i32 and i64 are");
+  std::string names;
+  for (const auto &known : knownTypes) {
+    if (known.code == type.code && known.bits == type.bits)
+      return known.type;
+    names += (names.empty() ? "" : ", ") + std::string(nameOf(known.type));
+  }
+  throw Error("a DLPack tensor of " + describe(type) +
+              " is not supported; those of " + names + " are");
 }
 
 static DLDataType typeOf(Type type) {
-  DLDataType result;
-  result.code = isInteger(type)      ? kDLInt
-                : type == Type::bf16 ? kDLBfloat
-                                     : kDLFloat;
-  result.bits = static_cast<uint8_t>(8 * sizeOf(type));
-  result.lanes = 1;
-  return result;
+  for (const auto &known : knownTypes)
+    if (known.type == type)
+      return {known.code, known.bits, 1};
+  throw Error(std::string("DLPack has no type for ") + nameOf(type));
 }
 
 static Device deviceOf(const DLDevice &device) {

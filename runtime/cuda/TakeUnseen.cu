@@ -26,8 +26,20 @@ ATTN_FN double elementOf(const void *p, i64 at, int type) {
     return toFloat(Bf16{static_cast<const u16 *>(p)[at]});
   case 4:
     return static_cast<const int *>(p)[at];
-  default:
+  case 5:
     return static_cast<double>(static_cast<const i64 *>(p)[at]);
+  case 6:
+    return static_cast<const signed char *>(p)[at];
+  case 7:
+    return static_cast<const short *>(p)[at];
+  case 8:
+    return static_cast<const unsigned char *>(p)[at];
+  case 9:
+    return static_cast<const u16 *>(p)[at];
+  case 10:
+    return static_cast<const u32 *>(p)[at];
+  default:
+    return static_cast<const unsigned char *>(p)[at] != 0;
   }
 }
 

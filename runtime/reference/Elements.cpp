@@ -14,9 +14,7 @@ using namespace attn;
 
 static constexpr double kSmallest = 0x1p-126;
 
-bool reference::isInteger(Type type) {
-  return type == Type::i32 || type == Type::i64;
-}
+bool reference::isInteger(Type type) { return type >= Type::i32; }
 
 std::vector<int64_t> reference::stridesOf(const Tensor &tensor) {
   if (!tensor.strides.empty() || tensor.shape.empty())
@@ -96,6 +94,18 @@ template <typename Use> static void withElements(const Tensor &t, Use use) {
     return use(static_cast<const int32_t *>(t.data), identity);
   case Type::i64:
     return use(static_cast<const int64_t *>(t.data), identity);
+  case Type::i8:
+    return use(static_cast<const int8_t *>(t.data), identity);
+  case Type::i16:
+    return use(static_cast<const int16_t *>(t.data), identity);
+  case Type::u8:
+    return use(static_cast<const uint8_t *>(t.data), identity);
+  case Type::u16:
+    return use(static_cast<const uint16_t *>(t.data), identity);
+  case Type::u32:
+    return use(static_cast<const uint32_t *>(t.data), identity);
+  case Type::boolean:
+    return use(static_cast<const bool *>(t.data), identity);
   }
 }
 
@@ -137,18 +147,37 @@ void reference::writeReal(const Tensor &tensor, int64_t offset, double value) {
     static_cast<uint16_t *>(tensor.data)[offset] =
         toBrain(std::abs(value) < kSmallest ? 0 : value);
     return;
-  case Type::i32:
-  case Type::i64:
+  default:
     writeInteger(tensor, offset, static_cast<int64_t>(value));
   }
 }
 
 void reference::writeInteger(const Tensor &tensor, int64_t offset,
                              int64_t value) {
-  if (tensor.type == Type::i32)
-    static_cast<int32_t *>(tensor.data)[offset] = static_cast<int32_t>(value);
-  else if (tensor.type == Type::i64)
-    static_cast<int64_t *>(tensor.data)[offset] = value;
-  else
-    writeReal(tensor, offset, static_cast<double>(value));
+  auto store = [&](auto element) {
+    static_cast<decltype(element) *>(tensor.data)[offset] = element;
+  };
+  switch (tensor.type) {
+  case Type::i32:
+    return store(static_cast<int32_t>(value));
+  case Type::i64:
+    return store(value);
+  case Type::i8:
+    return store(static_cast<int8_t>(value));
+  case Type::i16:
+    return store(static_cast<int16_t>(value));
+  case Type::u8:
+    return store(static_cast<uint8_t>(value));
+  case Type::u16:
+    return store(static_cast<uint16_t>(value));
+  case Type::u32:
+    return store(static_cast<uint32_t>(value));
+  case Type::boolean:
+    return store(value != 0);
+  case Type::f32:
+  case Type::f64:
+  case Type::f16:
+  case Type::bf16:
+    return writeReal(tensor, offset, static_cast<double>(value));
+  }
 }

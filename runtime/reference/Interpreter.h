@@ -25,8 +25,8 @@ using ReferenceArray = Tensor;
 /// `arrays` has one array a function argument, in order, outputs included, with
 /// the ranks of the function's types (heads already broadcast; a key_lengths,
 /// query_lengths or offset of extent 0 is "not given"). Real arrays may be f32,
-/// f64, f16 or bf16, integer ones i32 or i64; outputs are rounded once to their
-/// own type. Row lengths in the function may still be `?`.
+/// f64, f16 or bf16, integer ones of any integer type; outputs are rounded once
+/// to their own type. Row lengths in the function may still be `?`.
 ///
 /// What cannot be interpreted, or does not fit, is a diagnostic on the
 /// function's context and a failure; then nothing has been written, but for an

@@ -81,6 +81,33 @@ TEST_F(BinderTest, BatchAndPositionAxes) {
       "parameter 'doc' gives the number of keys = 4, but input 'k' gives 5");
 }
 
+TEST_F(BinderTest, ParametersOfEveryIntegerType) {
+  addParam("doc", {"nk"}, "", 0, true);
+  addParam("r", {"nk"}, "", 0);
+  auto values = [&](auto first, auto last, Type type) {
+    decltype(first) given[] = {first, 0, 1, 1, decltype(first)(last)};
+    Binding binding = bind(usual(
+        {{"doc", Tensor(given, type, {5})}, {"r", Tensor(given, type, {5})}}));
+    auto *whole = static_cast<int64_t *>(binding.arrays[3].data);
+    auto *real = static_cast<float *>(binding.arrays[4].data);
+    for (int n = 0; n < 5; ++n)
+      EXPECT_EQ(static_cast<float>(whole[n]), real[n]);
+    return std::pair(whole[0], whole[4]);
+  };
+  using Ends = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(values(int8_t(-128), 127, Type::i8), Ends(-128, 127));
+  EXPECT_EQ(values(int16_t(-32768), 32767, Type::i16), Ends(-32768, 32767));
+  EXPECT_EQ(values(uint8_t(255), 128, Type::u8), Ends(255, 128));
+  EXPECT_EQ(values(uint16_t(65535), 32768, Type::u16), Ends(65535, 32768));
+  EXPECT_EQ(values(uint32_t(7), 1 << 30, Type::u32), Ends(7, 1 << 30));
+  EXPECT_EQ(values(true, false, Type::boolean), Ends(1, 0));
+  uint32_t large[] = {0, 0, 0xffffffff, 0, 0};
+  EXPECT_EQ(errorOf(usual({{"doc", Tensor(large, Type::u32, {5})},
+                           {"r", Tensor(large, Type::u32, {5})}})),
+            "parameter 'doc' at index [2]: 4294967295 is out of range: "
+            "integers of a kernel lie between -1073741824 and 1073741824");
+}
+
 TEST_F(BinderTest, BoundsHoldForEveryElement) {
   addParam("b", {"head"}, ">=", 0);
   float values[] = {0, 1, -0.5f, 2};

@@ -106,9 +106,14 @@ TEST_F(BinderTest, TypesOfRows) {
             "(--target=reference takes f64 too)");
   EXPECT_EQ(errorOf(withType(Type::bf16)), "no error");
   EXPECT_EQ(errorOf(withType(Type::f16), /*reference=*/true), "no error");
-  EXPECT_EQ(
-      errorOf(withType(Type::i32), /*reference=*/true),
-      "input 'k' has type i32; the reference takes f32, f64, f16 or bf16");
+  const std::pair<Type, const char *> integers[] = {
+      {Type::i32, "i32"}, {Type::i64, "i64"},     {Type::i8, "i8"},
+      {Type::i16, "i16"}, {Type::u8, "u8"},       {Type::u16, "u16"},
+      {Type::u32, "u32"}, {Type::boolean, "bool"}};
+  for (auto [type, name] : integers)
+    EXPECT_EQ(errorOf(withType(type), /*reference=*/true),
+              std::string("input 'k' has type ") + name +
+                  "; the reference takes f32, f64, f16 or bf16");
 }
 
 TEST_F(BinderTest, MemoryOfRows) {
@@ -172,6 +177,11 @@ TEST_F(BinderTest, LengthsAndOffset) {
   EXPECT_EQ(bound[0], 5);
   EXPECT_EQ(bound[1], 0);
   EXPECT_EQ(static_cast<int64_t *>(binding.arrays[5].data)[1], 7);
+  uint8_t few[] = {5, 200};
+  EXPECT_EQ(
+      errorOf(usual({{"key_lengths", Tensor(few, Type::u8, {2})}})),
+      "'key_lengths'[1] is 200; it must lie between 0 and 5, the number of "
+      "keys");
 
   lengths[1] = 6;
   EXPECT_EQ(
@@ -187,7 +197,8 @@ TEST_F(BinderTest, LengthsAndOffset) {
   EXPECT_EQ(errorOf(usual({{"offset", Tensor(lengths, Type::i32, {3})}})),
             "'offset' has shape [3]; it must be [2], the batch, or [1]");
   EXPECT_EQ(errorOf(usual({{"key_lengths", rows({2})}})),
-            "'key_lengths' has type f32; it must be i32 or i64");
+            "'key_lengths' has type f32; it must be of integers, i32 or i64, "
+            "say");
   EXPECT_EQ(errorOf(usual({{"offset", 0.5}})),
             "'offset' is 0.5, not a whole number");
   EXPECT_EQ(errorOf(usual({{"offset", 1e300}})),

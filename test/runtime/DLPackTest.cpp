@@ -90,7 +90,10 @@ TEST(DLPackTest, Types) {
   const std::pair<DLDataType, Type> types[] = {
       {{kDLFloat, 32, 1}, Type::f32}, {{kDLFloat, 64, 1}, Type::f64},
       {{kDLFloat, 16, 1}, Type::f16}, {{kDLBfloat, 16, 1}, Type::bf16},
-      {{kDLInt, 32, 1}, Type::i32},   {{kDLInt, 64, 1}, Type::i64}};
+      {{kDLInt, 32, 1}, Type::i32},   {{kDLInt, 64, 1}, Type::i64},
+      {{kDLInt, 8, 1}, Type::i8},     {{kDLInt, 16, 1}, Type::i16},
+      {{kDLUInt, 8, 1}, Type::u8},    {{kDLUInt, 16, 1}, Type::u16},
+      {{kDLUInt, 32, 1}, Type::u32},  {{6, 8, 1}, Type::boolean}};
   for (auto &[foreign, type] : types) {
     Foreign tensor(memory, foreign, {1});
     EXPECT_EQ(fromDLPack(tensor.managed).type, type);
@@ -99,9 +102,15 @@ TEST(DLPackTest, Types) {
     EXPECT_EQ(back->dl_tensor.dtype.bits, foreign.bits);
     back->deleter(back);
   }
-  EXPECT_EQ(errorOf(Foreign(memory, {kDLUInt, 8, 1}, {1})),
-            "a DLPack tensor of type code 1 with 8 bits is not supported; f32, "
-            "f64, f16, bf16, i32 and i64 are");
+  const std::string known =
+      " is not supported; those of f32, f64, f16, bf16, i32, i64, i8, i16, u8, "
+      "u16, u32, bool are";
+  EXPECT_EQ(errorOf(Foreign(memory, {kDLUInt, 64, 1}, {1})),
+            "a DLPack tensor of u64" + known);
+  EXPECT_EQ(errorOf(Foreign(memory, {kDLComplex, 64, 1}, {1})),
+            "a DLPack tensor of complex64" + known);
+  EXPECT_EQ(errorOf(Foreign(memory, {17, 4, 1}, {1})),
+            "a DLPack tensor of type code 17 with 4 bits" + known);
   EXPECT_EQ(errorOf(Foreign(memory, {kDLFloat, 32, 4}, {1})),
             "a DLPack tensor of vectors (4 lanes) is not supported; view it as "
             "scalars");

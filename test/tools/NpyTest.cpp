@@ -90,19 +90,28 @@ TEST(Npy, ReadsEveryType) {
   EXPECT_EQ(half.data<uint16_t>()[0], 0x3c00);
 }
 
-TEST(Npy, WidensBooleansAndSmallIntegers) {
-  auto widened = [](const char *descr, const std::string &data) {
-    Array array = parseNpy(makeFile(dictionary(descr, "(2,)"), data), "");
-    EXPECT_EQ(array.type, Type::i64);
-    return std::vector<int64_t>{array.data<int64_t>()[0],
-                                array.data<int64_t>()[1]};
+TEST(Npy, BooleansAndSmallIntegersKeepTheirTypes) {
+  auto read = [](const char *descr, const std::string &data, Type type) {
+    std::string text = makeFile(dictionary(descr, "(2,)"), data);
+    Array array = parseNpy(text, "");
+    EXPECT_EQ(array.type, type);
+    Array again = parseNpy(formatNpy(array), "");
+    EXPECT_EQ(again.type, type);
+    EXPECT_EQ(again.bytes, array.bytes);
+    EXPECT_THAT(formatNpy(array), HasSubstr(descr));
+    return std::vector<double>{array.real(0), array.real(1)};
   };
-  EXPECT_THAT(widened("|b1", bytesOf<uint8_t>({0, 1})), ElementsAre(0, 1));
-  EXPECT_THAT(widened("|u1", bytesOf<uint8_t>({3, 255})), ElementsAre(3, 255));
-  EXPECT_THAT(widened("|i1", bytesOf<int8_t>({-3, 5})), ElementsAre(-3, 5));
-  EXPECT_THAT(widened("<u2", bytesOf<uint16_t>({1, 65535})),
+  EXPECT_THAT(read("|b1", bytesOf<uint8_t>({0, 1}), Type::boolean),
+              ElementsAre(0, 1));
+  EXPECT_THAT(read("|u1", bytesOf<uint8_t>({3, 255}), Type::u8),
+              ElementsAre(3, 255));
+  EXPECT_THAT(read("|i1", bytesOf<int8_t>({-3, 5}), Type::i8),
+              ElementsAre(-3, 5));
+  EXPECT_THAT(read("<u2", bytesOf<uint16_t>({1, 65535}), Type::u16),
               ElementsAre(1, 65535));
-  EXPECT_THAT(widened("<u4", bytesOf<uint32_t>({1, 4294967295u})),
+  EXPECT_THAT(read("<i2", bytesOf<int16_t>({-32768, 5}), Type::i16),
+              ElementsAre(-32768, 5));
+  EXPECT_THAT(read("<u4", bytesOf<uint32_t>({1, 4294967295u}), Type::u32),
               ElementsAre(1, 4294967295));
 }
 

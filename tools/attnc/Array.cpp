@@ -26,6 +26,18 @@ std::string_view attn::nameOf(Type type) {
     return "int32";
   case Type::i64:
     return "int64";
+  case Type::i8:
+    return "int8";
+  case Type::i16:
+    return "int16";
+  case Type::u8:
+    return "uint8";
+  case Type::u16:
+    return "uint16";
+  case Type::u32:
+    return "uint32";
+  case Type::boolean:
+    return "bool";
   }
   return "";
 }

@@ -156,34 +156,22 @@ private:
   size_t position = 0;
 };
 
-/// How the elements stand in the file, and what they become.
+/// What NumPy calls a type; bf16, which it lacks, is what ml_dtypes makes it.
 struct Storage {
   std::string_view descr;
-  int64_t size;
   Type type;
-  /// Widens one element; null where the bytes are taken as they are.
-  int64_t (*widen)(const std::byte *);
 };
-
-template <typename T> int64_t widen(const std::byte *from) {
-  T value;
-  std::memcpy(&value, from, sizeof(T));
-  return value;
-}
 
 } // namespace
 
 static const Storage storages[] = {
-    {"f4", 4, Type::f32, nullptr},        {"f8", 8, Type::f64, nullptr},
-    {"f2", 2, Type::f16, nullptr},        {"V2", 2, Type::bf16, nullptr},
-    {"i4", 4, Type::i32, nullptr},        {"i8", 8, Type::i64, nullptr},
-    {"b1", 1, Type::i64, widen<uint8_t>}, {"u1", 1, Type::i64, widen<uint8_t>},
-    {"i1", 1, Type::i64, widen<int8_t>},  {"u2", 2, Type::i64, widen<uint16_t>},
-    {"i2", 2, Type::i64, widen<int16_t>}, {"u4", 4, Type::i64, widen<uint32_t>},
+    {"f4", Type::f32},     {"f8", Type::f64}, {"f2", Type::f16},
+    {"V2", Type::bf16},    {"i4", Type::i32}, {"i8", Type::i64},
+    {"b1", Type::boolean}, {"u1", Type::u8},  {"i1", Type::i8},
+    {"u2", Type::u16},     {"i2", Type::i16}, {"u4", Type::u32},
 };
 
-static const Storage &findStorage(const std::string &descr,
-                                  HeaderParser &parser) {
+static Type findType(const std::string &descr, HeaderParser &parser) {
   if (descr.find('O') != std::string::npos)
     parser.fail(
         "it holds Python objects, not numbers; save it with a number type");
@@ -195,11 +183,11 @@ static const Storage &findStorage(const std::string &descr,
     kind.remove_prefix(1);
   for (const Storage &storage : storages)
     if (storage.descr == kind)
-      return storage;
+      return storage.type;
   parser.fail(
       "its element type '" + descr +
       "' is not supported; use float16, bfloat16 (V2), float32, float64, "
-      "int32, int64 or bool");
+      "an integer type but uint64, or bool");
 }
 
 Array attn::parseNpy(std::string_view text, const std::string &file) {
@@ -227,12 +215,12 @@ Array attn::parseNpy(std::string_view text, const std::string &file) {
   HeaderParser parser(text.substr(start, length), file);
   Header header = parser.parse();
 
-  const Storage &storage = findStorage(*header.descr, parser);
+  Array array;
+  array.type = findType(*header.descr, parser);
   std::vector<int64_t> &shape = *header.shape;
   std::optional<int64_t> count = countOf(shape);
-  int64_t stored, widened;
-  if (!count || __builtin_mul_overflow(*count, storage.size, &stored) ||
-      __builtin_mul_overflow(*count, sizeOf(storage.type), &widened))
+  int64_t stored;
+  if (!count || __builtin_mul_overflow(*count, sizeOf(array.type), &stored))
     parser.fail(fmt::format("its shape ({}) overflows 64 bits",
                             fmt::join(shape, ", ")));
   if (shape.size() > 4)
@@ -247,19 +235,10 @@ Array attn::parseNpy(std::string_view text, const std::string &file) {
     parser.fail(fmt::format("{} bytes follow its last element",
                             elements.size() - stored));
 
-  Array array;
-  array.type = storage.type;
   array.shape = shape;
-  array.bytes.resize(widened);
-  const std::byte *from = reinterpret_cast<const std::byte *>(elements.data());
-  if (storage.widen) {
-    for (int64_t n = 0; n < *count; ++n) {
-      int64_t value = storage.widen(from + n * storage.size);
-      std::memcpy(array.bytes.data() + n * sizeof value, &value, sizeof value);
-    }
-  } else if (stored) {
-    std::memcpy(array.bytes.data(), from, stored);
-  }
+  array.bytes.resize(stored);
+  if (stored)
+    std::memcpy(array.bytes.data(), elements.data(), stored);
   if (*header.fortran && shape.size() > 1) {
     int64_t stride = 1;
     for (int64_t extent : shape) {
@@ -300,26 +279,10 @@ Array attn::readNpy(const std::string &path) {
 //===----------------------------------------------------------------------===//
 
 std::string attn::formatNpy(const Array &array) {
-  const char *descr = "<f4";
-  switch (array.type) {
-  case Type::f32:
-    break;
-  case Type::f64:
-    descr = "<f8";
-    break;
-  case Type::f16:
-    descr = "<f2";
-    break;
-  case Type::i32:
-    descr = "<i4";
-    break;
-  case Type::i64:
-    descr = "<i8";
-    break;
-  case Type::bf16:
-    descr = "<V2"; // as ml_dtypes does
-    break;
-  }
+  std::string descr = sizeOf(array.type) == 1 ? "|" : "<";
+  for (const Storage &storage : storages)
+    if (storage.type == array.type)
+      descr += storage.descr;
   std::string header = fmt::format(
       "{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
       fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");

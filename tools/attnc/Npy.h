@@ -21,9 +21,8 @@
 namespace attn {
 
 /// Parses the text of a `.npy` file; `file` is what errors call it. Elements
-/// are f16, bf16 (`V2`, as ml_dtypes writes them: NumPy has none of its own),
-/// f32, f64, i32 or i64; booleans and the other integers of at most 32
-/// bits become i64. At most four axes.
+/// are those of a Type (bf16 as `V2`, as ml_dtypes writes them: NumPy has none
+/// of its own), on at most four axes.
 Array parseNpy(std::string_view text, const std::string &file);
 /// Reads a `.npy` file.
 Array readNpy(const std::string &path);

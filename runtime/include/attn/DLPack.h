@@ -31,8 +31,8 @@ struct Tensor;
 /// A view of a tensor's memory, with its byte offset; without strides it is
 /// row-major. Neither owns nor deletes: `managed` must outlive the view. Throws
 /// Error unless the memory is the host's (pinned by CUDA or not) or a CUDA
-/// device's, and the elements f32, f64, f16, bf16, i32 or i64. Who lends memory
-/// of a device has work on it enqueued, perhaps: pass a call the same stream.
+/// device's, and the elements those of a Type. Who lends memory of a device has
+/// work on it enqueued, perhaps: pass a call the same stream.
 Tensor fromDLPack(const DLManagedTensor &managed);
 
 /// Lends a tensor, where it lies: `owner`, which may be null, is kept until the

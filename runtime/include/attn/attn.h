@@ -54,8 +54,22 @@
 
 namespace attn {
 
-/// Element types of arrays.
-enum class Type { f32, f64, f16, bf16, i32, i64 };
+/// Element types of arrays: rows and results are floating-point numbers (or, of
+/// argmax, i32); parameters and lengths may have any type that holds them.
+enum class Type {
+  f32,
+  f64,
+  f16,
+  bf16,
+  i32,
+  i64,
+  i8,
+  i16,
+  u8,
+  u16,
+  u32,
+  boolean ///< of a byte, 0 or 1
+};
 
 /// Where memory lies: on the host, or on a CUDA device.
 struct Device {
@@ -110,7 +124,7 @@ struct Tensor {
 /// An input ([N, n], [B, N, n] or [B, H, N, n], of f32, f16 or bf16; o has the
 /// type of the one that q derives from) or parameter (an array, or one number
 /// for every index; converted to f32) by name; beside those of the spec,
-/// key_lengths and query_lengths ([B], i32 or i64) and offset ([1], [B], or a
+/// key_lengths and query_lengths ([B], integers) and offset ([1], [B], or a
 /// number).
 ///
 /// Inputs and results of a call lie in one place: all on the host, or all on

@@ -171,6 +171,22 @@ TEST_F(DeviceTest, WholeNumbersAreCheckedOnTheDevice) {
   EXPECT_EQ(errorFor(&bf16, 2, Type::bf16), "");
   driver.download(second.data(), deviceO, N * D * 4, 0);
   EXPECT_EQ(first, second);
+  // In every integer type; the byte behind it would make it another number.
+  const uint8_t three[] = {3, 0, 0, 0, 0, 0, 0, 0}, odd[] = {3, 1};
+  for (Type type : {Type::i32, Type::i64, Type::i8, Type::i16, Type::u8,
+                    Type::u16, Type::u32}) {
+    bool isByte = type == Type::i8 || type == Type::u8;
+    EXPECT_EQ(errorFor(isByte ? odd : three, isByte ? 2 : 8, type), "");
+    driver.download(second.data(), deviceO, N * D * 4, 0);
+    EXPECT_EQ(first, second);
+  }
+  const uint8_t minusOne[] = {0xff, 0xff};
+  for (Type type : {Type::i8, Type::i16, Type::u8, Type::u16}) {
+    // No key, where it is -1; else all.
+    EXPECT_EQ(errorFor(minusOne, 2, type), "");
+    driver.download(second.data(), deviceO, N * D * 4, 0);
+    EXPECT_EQ(second[0] == 0, type == Type::i8 || type == Type::i16);
+  }
   // Three keys: o is a weighted mean of three values.
   double sum = 0, weights = 0;
   for (int j = 0; j < 3; ++j) {

@@ -7,7 +7,8 @@ import ast
 import struct
 import sys
 
-CODES = {"<f4": "f", "<f8": "d", "<i4": "i", "<i8": "q", "|u1": "B", "|b1": "B", "<f2": "e"}
+CODES = {"<f4": "f", "<f8": "d", "<f2": "e", "<i4": "i", "<i8": "q", "|i1": "b", "<i2": "h", "|u1": "B", "<u2": "H",
+         "<u4": "I", "|b1": "B"}
 
 
 def make(path, shape, descr="<f4", values="ramp"):
@@ -20,7 +21,7 @@ def make(path, shape, descr="<f4", values="ramp"):
     else:
         given = [float(v) for v in values.split(",")]
         numbers = given * count if len(given) == 1 else given
-    if CODES[descr] in "iqB":
+    if CODES[descr] in "iqbhBHI":
         numbers = [int(n) for n in numbers]
     tail = "," if len(extents) == 1 else ""
     header = "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }" % (
