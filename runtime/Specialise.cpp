@@ -92,7 +92,8 @@ void Specialisation::generate(const CpuLevel &level) {
   stored.object = emitObject(*lowered, level)->getBuffer().str();
   if (parent->cache)
     parent->cache->store(parent->codeKey(sizes, level),
-                         name + " " + toText(sizes) + ", " + level.name.str(),
+                         name + " " + toText(sizes) + ", " +
+                             attn::nameOf(level),
                          stored.encode());
 }
 

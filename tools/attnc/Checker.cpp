@@ -362,9 +362,10 @@ int Checker::runGiven() {
   std::vector<Argument> arguments = inputs.arguments();
   Results got = compute(compiled, arguments),
           expected = compute(reference, arguments);
-  fmt::print("{}: cpu ({}) against reference on the arrays given, "
+  fmt::print("{}: {} ({}) against reference on the arrays given, "
              "|difference| / |expected|\n",
-             compiled.name(), compiled.getImpl().getLevel().name.str());
+             compiled.name(), given.options.target,
+             compiled.getImpl().levelName());
   // Rounded storage is not what is asked about here: the bounds are f32's.
   constexpr double bound = 1e-4;
   bool passed = true;

@@ -18,6 +18,7 @@
 #include "runtime/AheadOfTime.h"
 #include "runtime/Kernel.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <fmt/format.h>
@@ -82,6 +83,9 @@ static int print(const CompileOptions &given, Stage stage) {
     file.emplace(given.output);
   std::string text =
       impl.compilation->emit(stage, sizes ? &*sizes : nullptr, impl.getLevel());
+  if (stage == Stage::Asm) // the other texts name it in an attribute
+    text.insert(
+        0, fmt::format("/* level {} */\n", describeLevel(impl.getLevel())));
   if (!file) {
     fmt::print("{}", text);
     return 0;
@@ -132,19 +136,19 @@ static int build(CompileOptions given) {
   AheadOfTime made = impl.compilation->compileAhead(sizes, levels, given.cName);
   std::string_view object(made.object->getBufferStart(),
                           made.object->getBufferSize());
-  auto nameOf = [](const std::string &path) {
+  auto fileName = [](const std::string &path) {
     return std::filesystem::path(path).filename().string();
   };
   if (given.emit == "shared")
-    files[0].write(linkShared(object, nameOf(given.output)));
+    files[0].write(linkShared(object, fileName(given.output)));
   else
     files[0].write(object);
-  std::string level = llvm::join(made.levels, ", ");
+  std::string level = llvm::join(llvm::map_range(levels, describeLevel), ", ");
   if (impl.getLevel().fastMath)
     level += " (with fast math)";
   if (!given.header.empty())
     files[1].write(
-        cHeader(made, factsOf(impl, sizes), level, nameOf(given.header)));
+        cHeader(made, factsOf(impl, sizes), level, fileName(given.header)));
   commitAll(files);
   return 0;
 }

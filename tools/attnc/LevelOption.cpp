@@ -57,6 +57,13 @@ std::vector<CpuLevel> attn::levelsOf(const std::string &text, bool fastMath) {
   return levels;
 }
 
+std::string attn::describeLevel(const CpuLevel &level) {
+  if (level.code.empty())
+    return level.name.str();
+  return fmt::format("{} (in tiles of {}: {})", level.codeName().str(),
+                     level.name.str(), nameOf(level));
+}
+
 /// What is wrong with a list, or nothing.
 static std::string checkLevels(const std::string &text) {
   for (llvm::StringRef name : llvm::split(text, ','))

@@ -24,6 +24,9 @@ void addLevelOption(CLI::App &verb, std::string &level);
 void addLevelsOption(CLI::App &verb, std::string &levels);
 /// What a list names, the most capable first.
 std::vector<CpuLevel> levelsOf(const std::string &text, bool fastMath);
+/// `x86-64-v4`, or `x86-64-v4 (in tiles of amx: amx@x86-64-v4)`: what code
+/// needs of a machine, and what it was asked to be.
+std::string describeLevel(const CpuLevel &level);
 /// Adds `--fast-math`, see Options::fastMath.
 void addFastMathOption(CLI::App &verb, bool &fast);
 
