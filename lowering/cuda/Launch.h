@@ -7,7 +7,7 @@
 //
 // What a program needs beside the source: the entries in order, their
 // parameters, grids as formulas of extents. Plain data, written as
-// NAME.launch.json; the runtime launches from the same.
+// FILE.launch.json; the runtime launches from the same.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,7 +86,7 @@ struct CudaProgram {
   std::vector<LaunchStage> stages;
 };
 
-/// The text of NAME.launch.json.
+/// The text of FILE.launch.json.
 std::string launchJson(const CudaProgram &program);
 
 } // namespace attn

@@ -188,10 +188,11 @@ void attn::addCompile(CLI::App &app, Action &action) {
                    "with obj and shared: the C header to write");
   verb->add_option("--c-name", given->cName,
                    "what the names in C begin with; default: the spec's name");
-  verb->add_option("--target", given->target,
-                   "cpu, or cuda: then --emit is cuda (a .cu file), ptx, "
-                   "cubin, or launch: how to launch them, as JSON, which is "
-                   "also written beside the others, k.launch.json for -o k.cu")
+  verb->add_option(
+          "--target", given->target,
+          "cpu, or cuda: then --emit is cuda (a .cu file), ptx, "
+          "cubin, or launch: how to launch them, as JSON, which is "
+          "also written beside the others, k.cu.launch.json for -o k.cu")
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu", "cuda"}));
   addCudaOptions(*verb, given->cuda);

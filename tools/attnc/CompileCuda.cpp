@@ -52,11 +52,10 @@ static std::vector<int64_t> parseTiles(const std::string &text) {
   return {*q, *k};
 }
 
-/// Beside the output: k.launch.json of k.cu.
+/// Beside the output: k.cu.launch.json of k.cu. The whole name is in it, since
+/// k.ptx may be of another type, architecture or tile.
 static std::string launchPath(const std::string &output) {
-  return std::filesystem::path(output)
-      .replace_extension(".launch.json")
-      .string();
+  return output + ".launch.json";
 }
 
 static int64_t sharedBytesOf(const CudaProgram &program, size_t n,
