@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/Cache.h"
+#include "runtime/FileLimitErrors.h"
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
@@ -149,6 +150,7 @@ void Cache::store(std::string_view key, std::string_view title,
                       "\n" + digest(content) + "\n" +
                       std::to_string(content.size()) + "\n";
   whole += content;
+  FileLimitErrors errors;
   std::string temporary = path + "/new.XXXXXX"; // mode 0600
   int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
   if (descriptor < 0)

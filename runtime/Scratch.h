@@ -14,6 +14,7 @@
 #define ATTN_RUNTIME_SCRATCH_H
 
 #include "attn/Error.h"
+#include "runtime/FileLimitErrors.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -44,6 +45,7 @@ public:
   std::string write(llvm::StringRef name, llvm::StringRef bytes) const {
     std::string full = file(name);
     std::error_code code;
+    FileLimitErrors errors;
     llvm::raw_fd_ostream stream(full, code);
     if (!code) {
       stream << bytes;

@@ -70,11 +70,7 @@ PictureFile::PictureFile(std::string path, int64_t channels)
     std::fclose(file);
   else
     throw std::runtime_error(this->path + ": cannot write here");
-}
-
-PictureFile::~PictureFile() {
-  if (!temporary.empty())
-    std::remove(temporary.c_str());
+  std::remove(temporary.c_str()); // who is interrupted leaves nothing
 }
 
 static void append(void *bytes, void *data, int size) {
@@ -120,9 +116,10 @@ void PictureFile::write(const Picture &picture) {
   if (file)
     written &= std::fclose(file) == 0;
   // The rename makes the whole picture appear at once.
-  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0)
+  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    std::remove(temporary.c_str());
     throw std::runtime_error(path + ": cannot write the picture");
-  temporary.clear();
+  }
 }
 
 double psnr(const Picture &picture, const Picture &clean) {

@@ -40,9 +40,6 @@ Picture readPicture(const std::string &path);
 class PictureFile {
 public:
   PictureFile(std::string path, int64_t channels);
-  ~PictureFile();
-  PictureFile(const PictureFile &) = delete;
-  PictureFile &operator=(const PictureFile &) = delete;
   void write(const Picture &picture);
 
 private:

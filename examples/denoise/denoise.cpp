@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -271,6 +272,7 @@ static void run(const Arguments &arguments) {
 }
 
 int main(int argc, char **argv) {
+  std::signal(SIGXFSZ, SIG_IGN); // a limit on files is an error of the write
   if (argc == 2 &&
       (argv[1] == std::string("--help") || argv[1] == std::string("-h"))) {
     std::fputs(usage, stdout);

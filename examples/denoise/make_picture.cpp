@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -86,6 +87,7 @@ static int usage(FILE *where, int status) {
 }
 
 int main(int argc, char **argv) {
+  std::signal(SIGXFSZ, SIG_IGN); // a limit on files is an error of the write
   std::string path;
   Picture picture;
   picture.width = picture.height = 512;

@@ -193,16 +193,24 @@ TEST_F(CacheTest, FullAndReadOnlyDisks) {
     EXPECT_TRUE(cache.list().empty());
     EXPECT_EQ(cache.clear(), 0u);
   }
-  // A full disk: files cannot grow past a kilobyte.
+  // Files cannot grow past a kilobyte; whoever tries ends by SIGXFSZ.
   Cache cache(folder);
   cache.store("small", "t", "c");
   struct rlimit before, tight;
   getrlimit(RLIMIT_FSIZE, &before);
   tight = before;
   tight.rlim_cur = 1024;
-  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  auto handler = std::signal(SIGXFSZ, SIG_DFL);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &tight), 0);
   cache.store("large", "t", std::string(5000, 'c'));
+  sigset_t signals;
+  EXPECT_EQ(sigpending(&signals), 0);
+  EXPECT_FALSE(sigismember(&signals, SIGXFSZ)) << "it waits for us";
+  pthread_sigmask(SIG_BLOCK, nullptr, &signals);
+  EXPECT_FALSE(sigismember(&signals, SIGXFSZ));
+  struct sigaction action;
+  EXPECT_EQ(sigaction(SIGXFSZ, nullptr, &action), 0);
+  EXPECT_EQ(action.sa_handler, SIG_DFL);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(cache.load("large"), std::nullopt);

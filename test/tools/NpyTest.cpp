@@ -11,11 +11,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <sstream>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace attn;
@@ -272,6 +275,37 @@ TEST_F(NpyFile, AppearsWholeOrNotAtAll) {
   file.commit();
   EXPECT_EQ(textOf(path), "all of it");
   EXPECT_EQ(count(), 1);
+}
+
+TEST_F(NpyFile, WhoDiesLeavesNothing) {
+  int probe = open(folder.c_str(), O_TMPFILE | O_WRONLY, 0600);
+  if (probe < 0)
+    GTEST_SKIP() << "this file system has no files without a name";
+  close(probe);
+  for (int signal : {SIGKILL, SIGINT, SIGPIPE}) {
+    pid_t child = fork();
+    if (child == 0) {
+      PendingFile file(folder + "/a.npy");
+      file.write("half of it");
+      raise(signal);
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(count(), 0) << signal;
+  }
+}
+
+TEST_F(NpyFile, LongNames) {
+  // The longest that there is: a temporary name is none of it and more.
+  std::string name(255, 'n');
+  PendingFile file(folder + "/" + name);
+  file.write("all of it");
+  file.commit();
+  EXPECT_EQ(textOf(folder + "/" + name), "all of it");
+  EXPECT_EQ(count(), 1);
+  EXPECT_THROW(PendingFile(folder + "/" + name + "n"), Error);
 }
 
 TEST_F(NpyFile, KeepsTheOldFileUntilTheNewOneIsThere) {

@@ -23,6 +23,8 @@ using namespace attn;
 PendingFile::PendingFile(std::string place) : path(std::move(place)) {
   struct stat status;
   bool exists = ::stat(path.c_str(), &status) == 0;
+  if (!exists && errno != ENOENT)
+    fail(errno);
   if (exists && S_ISDIR(status.st_mode))
     fail(EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
@@ -38,13 +40,7 @@ PendingFile::PendingFile(std::string place) : path(std::move(place)) {
     path = resolved;
     ::free(resolved);
   }
-  temporary = path + ".XXXXXX";
-  descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
-  if (descriptor < 0) {
-    int error = errno;
-    temporary.clear();
-    fail(error);
-  }
+  open();
   mode_t mask = ::umask(0);
   ::umask(mask);
   (void)::fchmod(descriptor, exists ? status.st_mode & 07777 : 0666 & ~mask);
@@ -52,7 +48,8 @@ PendingFile::PendingFile(std::string place) : path(std::move(place)) {
 
 PendingFile::PendingFile(PendingFile &&other) noexcept
     : path(std::move(other.path)), temporary(std::move(other.temporary)),
-      descriptor(other.descriptor), state(other.state) {
+      descriptor(other.descriptor), hasNoName(other.hasNoName),
+      state(other.state) {
   other.descriptor = -1;
   other.temporary.clear();
 }
@@ -62,6 +59,33 @@ PendingFile::~PendingFile() {
     ::close(descriptor);
   if (!temporary.empty())
     ::unlink(temporary.c_str());
+}
+
+std::string PendingFile::folder() const {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+}
+
+std::string PendingFile::openName() const {
+  return fmt::format("/proc/self/fd/{}", descriptor);
+}
+
+void PendingFile::open() {
+  descriptor =
+      ::open(folder().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, S_IRUSR);
+  hasNoName = descriptor >= 0 && ::access(openName().c_str(), F_OK) == 0;
+  if (hasNoName)
+    return;
+  if (descriptor >= 0)
+    ::close(descriptor);
+  // The file system wants a name, or there is no way to give one later.
+  temporary = folder() + ".attnc.XXXXXX";
+  descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  if (descriptor < 0) {
+    int error = errno;
+    temporary.clear();
+    fail(error);
+  }
 }
 
 void PendingFile::fail(int error) const {
@@ -84,6 +108,16 @@ void PendingFile::write(std::string_view text) {
 void PendingFile::close() {
   if (descriptor < 0)
     return;
+  for (int n = 0; hasNoName; ++n) {
+    temporary = fmt::format("{}.attnc.{}.{}", folder(), ::getpid(), n);
+    if (::linkat(AT_FDCWD, openName().c_str(), AT_FDCWD, temporary.c_str(),
+                 AT_SYMLINK_FOLLOW) == 0)
+      hasNoName = false;
+    else if (int error = errno; error != EEXIST) {
+      temporary.clear(); // it is not ours
+      fail(error);
+    }
+  }
   int failed = ::close(descriptor);
   descriptor = -1;
   if (failed)

@@ -15,8 +15,9 @@
 namespace attn {
 
 /// A file that appears under its name only when it is whole: it is written
-/// beside its place and moved there by commit(). Devices and pipes are written
-/// directly.
+/// where its place is and moved there by commit(). Until then it has no name,
+/// where the file system can do that, and nothing is left of it however the
+/// process ends. Devices and pipes are written directly.
 class PendingFile {
 public:
   explicit PendingFile(std::string path);
@@ -31,13 +32,21 @@ public:
   friend void commitAll(std::vector<PendingFile> &files);
 
 private:
+  /// Opens a file in the folder of `path`, with a name or without.
+  void open();
+  /// Gives it its temporary name, and closes it.
   void close();
   /// Moves the file to its place; takeBack() undoes it.
   void place();
   void takeBack();
   [[noreturn]] void fail(int error) const;
+  /// All of `path` up to the name in its folder.
+  std::string folder() const;
+  /// The open file, as the system calls it.
+  std::string openName() const;
   std::string path, temporary;
   int descriptor = -1;
+  bool hasNoName = false;
   enum State {
     Written,  ///< the file is under its temporary name
     New,      ///< it is in its place, where nothing stood

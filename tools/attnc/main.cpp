@@ -9,6 +9,11 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
 #include <new>
 
 using namespace attn;
@@ -16,11 +21,24 @@ using namespace attn;
 /// Prints an error; text without a place of its own gets the program's name.
 static int report(const std::string &text, int status) {
   bool placed = text.find("error:") != std::string::npos;
-  fmt::print(stderr, "{}{}\n", placed ? "" : "attnc: error: ", text);
+  // Where it cannot be written, the status has to say it.
+  std::fputs(((placed ? "" : "attnc: error: ") + text + "\n").c_str(), stderr);
   return status;
 }
 
-int main(int argc, char **argv) {
+/// What was printed and could not be written is an error, too.
+static int finish(int status) {
+  int error = std::fflush(stdout) ? errno : 0;
+  std::cout.flush();
+  if (status != 0 || (!error && !std::ferror(stdout) && std::cout))
+    return status;
+  return report(error ? fmt::format("cannot write to standard output: {}",
+                                    std::strerror(error))
+                      : "cannot write to standard output",
+                1);
+}
+
+static int run(int argc, char **argv) {
   CLI::App app("attnc: a compiler for attention kernels");
   app.name("attnc");
   app.set_version_flag("--version",
@@ -50,4 +68,11 @@ int main(int argc, char **argv) {
   } catch (const std::exception &error) {
     return report(error.what(), 1);
   }
+}
+
+int main(int argc, char **argv) {
+  // A file that grows past the limit of its size is to be an error of the
+  // write, which takes back what is half-written, not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return finish(run(argc, argv));
 }
