@@ -21,6 +21,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <random>
@@ -222,6 +223,12 @@ static Arguments parse(int argc, char **argv) {
     throw UsageError("--add-noise takes IN as the clean picture: no --clean");
   if (arguments.noisy && !arguments.addedNoise)
     throw UsageError("--noisy is where --add-noise puts its picture");
+  auto place = [](const std::string &path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path));
+  };
+  if (arguments.noisy && place(*arguments.noisy) == place(arguments.out))
+    throw UsageError("--noisy " + *arguments.noisy +
+                     ": the result goes there, too");
   return arguments;
 }
 

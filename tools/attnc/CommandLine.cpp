@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "PendingFile.h"
 
 #include <fmt/format.h>
 
@@ -134,6 +135,23 @@ ProblemShape attn::parseShape(const std::string &text) {
         "--shape {}: {} query heads are no multiple of {} key heads", text,
         shape.Hq, shape.Hk));
   return shape;
+}
+
+void attn::checkOutputs(const std::vector<GivenOutput> &outputs,
+                        const std::string &spec) {
+  for (size_t n = 0; n < outputs.size(); ++n) {
+    const auto &[option, file] = outputs[n];
+    if (file == "-")
+      throw UsageError(fmt::format("{}: '-' is no file here; /dev/stdout is "
+                                   "where output goes",
+                                   option));
+    if (!spec.empty() && isSameFile(file, spec))
+      throw UsageError(fmt::format(
+          "{}: {} is the spec, which would be overwritten", option, file));
+    for (size_t other = 0; other < n; ++other)
+      if (isSameFile(file, outputs[other].file))
+        throw UsageError(fmt::format("{}: {} is written twice", option, file));
+  }
 }
 
 void attn::checkThreads(int threads) {

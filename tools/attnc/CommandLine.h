@@ -56,6 +56,14 @@ struct ProblemShape {
 };
 ProblemShape parseShape(const std::string &text);
 
+/// A file to write, and the option that names it.
+struct GivenOutput {
+  std::string option, file;
+};
+/// Refuses files that would be written twice, or over the spec that is read.
+void checkOutputs(const std::vector<GivenOutput> &outputs,
+                  const std::string &spec = {});
+
 /// Refuses values of --threads and --target that cannot be meant.
 void checkThreads(int threads);
 void checkTarget(const std::string &target);

@@ -68,8 +68,12 @@ static void checkOptions(const CompileOptions &given, bool binary) {
     throw UsageError(fmt::format("--emit {}: a text is that of one level; a "
                                  "list goes with --emit=obj or --emit=shared",
                                  given.emit));
-  if (binary && given.header == given.output)
-    throw UsageError(fmt::format("{} is written twice", given.output));
+  std::vector<GivenOutput> files;
+  if (given.output != "-")
+    files.push_back({"-o", given.output});
+  if (!given.header.empty())
+    files.push_back({"--header", given.header});
+  checkOutputs(files, given.spec);
 }
 
 /// Prints the text of a stage.

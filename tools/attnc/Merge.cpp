@@ -51,11 +51,10 @@ static int run(const MergeOptions &given) {
   Files out;
   for (const std::string &text : given.out)
     addFile(out, text, "--out");
-  std::map<std::string, std::string> written;
+  std::vector<GivenOutput> places;
   for (const auto &[name, file] : out)
-    if (!written.emplace(file, name).second)
-      throw UsageError(
-          fmt::format("--out {}: {} is written twice", name, file));
+    places.push_back({"--out " + name, file});
+  checkOutputs(places);
   // The first part says what the others are merged by.
   const Files &first = parts.front();
   if (first.count("lse") && first.count("mass"))

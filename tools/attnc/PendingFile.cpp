@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -170,4 +171,20 @@ void attn::commitAll(std::vector<PendingFile> &files) {
       file.takeBack();
     throw;
   }
+}
+
+bool attn::isSameFile(const std::string &a, const std::string &b) {
+  namespace fs = std::filesystem;
+  std::error_code code;
+  fs::path places[2];
+  for (int n = 0; n < 2; ++n) {
+    const std::string &name = n ? b : a;
+    if (fs::exists(name, code) && !fs::is_regular_file(name, code))
+      return false;
+    // The files need not be there.
+    places[n] = fs::weakly_canonical(fs::absolute(name, code), code);
+    if (code) // nor their folders: opening them says what is wrong
+      return a == b;
+  }
+  return places[0] == places[1];
 }

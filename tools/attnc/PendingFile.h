@@ -56,6 +56,10 @@ private:
 
 void commitAll(std::vector<PendingFile> &files);
 
+/// Whether two names are of one file, which one of two that are written would
+/// be lost in. Devices and pipes take all.
+bool isSameFile(const std::string &a, const std::string &b);
+
 } // namespace attn
 
 #endif // ATTN_TOOLS_PENDINGFILE_H

@@ -68,17 +68,16 @@ static int run(const RunOptions &given) {
   checkThreads(given.options.threads);
   // Everything about the command line first, then the spec, then the arrays.
   std::vector<std::pair<std::string, std::string>> files;
+  std::vector<GivenOutput> places;
   for (const std::string &text : given.out) {
     auto [name, file] = splitAssignment(text, "--out");
-    for (const auto &[other, otherFile] : files) {
+    for (const auto &[other, otherFile] : files)
       if (other == name)
         throw UsageError(fmt::format("--out {}: given twice", name));
-      if (otherFile == file)
-        throw UsageError(
-            fmt::format("--out {}: {} is written twice", name, file));
-    }
     files.emplace_back(name, file);
+    places.push_back({"--out " + name, file});
   }
+  checkOutputs(places, given.spec);
   Kernel kernel =
       Compiler(given.options).compileFile(given.spec, given.specName);
   const std::vector<std::string> &results = kernel.results();
