@@ -22,6 +22,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace attn;
 using namespace attn::runtime;
@@ -182,6 +183,16 @@ Compilation::import(const Spec &given, std::shared_ptr<const Cache> cache) {
     fail(renderError(self->file, self->text, *error), self->file);
   self->adopt(std::move(imported), {}, /*acceptSigned=*/false);
   return self;
+}
+
+uint64_t Compilation::fingerprint() {
+  auto guard = lock();
+  OwningOpRef<ModuleOp> nameless = module->clone();
+  attentionFunction(*nameless).setName("kernel");
+  std::string printed;
+  llvm::raw_string_ostream stream(printed);
+  nameless->print(stream);
+  return llvm::xxh3_64bits(printed);
 }
 
 OwningOpRef<ModuleOp> Compilation::specialisedModule(const StaticSizes &sizes,

@@ -126,6 +126,10 @@ public:
                            llvm::ArrayRef<CpuLevel> levels,
                            llvm::StringRef name);
 
+  /// A number that another kernel does not have: it is made of the IR, without
+  /// the spec's name.
+  uint64_t fingerprint();
+
   /// The CUDA C++ source of the kernel, and how to launch it.
   CudaProgram emitCuda(const StaticSizes &sizes, const CudaOptions &options);
 

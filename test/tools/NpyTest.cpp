@@ -226,6 +226,32 @@ TEST(Npy, WritesWhatItReads) {
   EXPECT_EQ(parseNpy(formatNpy(number), "").data<float>()[0], -2);
 }
 
+TEST(Npy, NotesAreComments) {
+  Array array(Type::f32, {3});
+  array.note = "made by hand";
+  std::string text = formatNpy(array);
+  EXPECT_THAT(text, HasSubstr("'shape': (3,), } # made by hand "));
+  EXPECT_EQ((text.size() - 12) % 64, 0u);
+  EXPECT_EQ(parseNpy(text, "").note, "made by hand");
+  array.note = "of two\nlines";
+  EXPECT_EQ(parseNpy(formatNpy(array), "").note, "of two?lines");
+  // numpy.lib.format ends a header by spaces and a new line; all but that is
+  // Python's.
+  std::string four = bytesOf<float>({1}),
+              plain = "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}";
+  auto noteOf = [&](const std::string &rest) {
+    return parseNpy(makeFile(plain + rest, four), "").note;
+  };
+  EXPECT_EQ(noteOf("  \n"), "");
+  EXPECT_EQ(noteOf("#\n"), "");
+  EXPECT_THAT(errorOf(makeFile(plain + "#\na", four)),
+              HasSubstr("the header goes on after its dictionary"));
+  EXPECT_EQ(noteOf(" #  a # b  "), "a # b");
+  EXPECT_EQ(noteOf("# \x1b[2J\n"), "?[2J");
+  EXPECT_THAT(errorOf(makeFile(plain + " # a\nb\n", four)),
+              HasSubstr("the header goes on after its dictionary"));
+}
+
 //===----------------------------------------------------------------------===//
 // Files
 //===----------------------------------------------------------------------===//

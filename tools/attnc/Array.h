@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <new>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct Array {
   /// In elements; empty means row-major.
   std::vector<int64_t> strides;
   std::vector<std::byte, LineAllocator<std::byte>> bytes;
+  /// What its file says of it, in a line.
+  std::string note;
 
   Array() = default;
   /// A row-major array of zeros.

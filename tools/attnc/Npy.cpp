@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -23,6 +24,15 @@ using namespace attn;
 // The dictionary
 //===----------------------------------------------------------------------===//
 
+/// As it may stand in a message or a header.
+static std::string printable(std::string_view text) {
+  std::string value(text);
+  for (char &c : value)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f' || (c & 0x80))
+      c = '?';
+  return value;
+}
+
 namespace {
 
 /// The three entries of the dictionary.
@@ -30,6 +40,7 @@ struct Header {
   std::optional<std::string> descr;
   std::optional<bool> fortran;
   std::optional<std::vector<int64_t>> shape;
+  std::string note;
 };
 
 /// Reads the subset of Python's literals that NumPy writes.
@@ -61,6 +72,8 @@ public:
         break;
       }
     }
+    if (accept('#'))
+      header.note = parseComment();
     skipSpace();
     if (position != text.size())
       fail("the header goes on after its dictionary");
@@ -102,12 +115,19 @@ private:
     size_t end = text.find(quote, position + 1);
     if (end == std::string_view::npos || end - position > 64)
       fail("the header is damaged: a string does not end");
-    std::string value(text.substr(position + 1, end - position - 1));
-    for (char &c : value)
-      if (static_cast<unsigned char>(c) < ' ' || c == '\x7f' || (c & 0x80))
-        c = '?'; // what reaches a message must be printable
+    std::string value =
+        printable(text.substr(position + 1, end - position - 1));
     position = end + 1;
     return value;
+  }
+  /// To the end of the line, less spaces around it.
+  std::string parseComment() {
+    std::string_view line = text.substr(position);
+    line = line.substr(0, line.find('\n'));
+    position += line.size();
+    line = line.substr(0, line.find_last_not_of(' ') + 1);
+    return printable(
+        line.substr(std::min(line.find_first_not_of(' '), line.size())));
   }
   bool parseBool() {
     skipSpace();
@@ -236,6 +256,7 @@ Array attn::parseNpy(std::string_view text, const std::string &file) {
                             elements.size() - stored));
 
   array.shape = shape;
+  array.note = header.note;
   array.bytes.resize(stored);
   if (stored)
     std::memcpy(array.bytes.data(), elements.data(), stored);
@@ -286,6 +307,8 @@ std::string attn::formatNpy(const Array &array) {
   std::string header = fmt::format(
       "{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
       fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");
+  if (!array.note.empty())
+    header += " # " + printable(array.note);
   // The elements start at a multiple of 64 bytes, the header ends with a new
   // line.
   header.append(64 - (10 + header.size() + 1) % 64, ' ');

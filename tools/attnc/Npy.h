@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The format is one Python dictionary and the raw elements; see
-// numpy.lib.format. Whatever is in a file, reading it gives an array or throws
-// attn::Error naming the file.
+// numpy.lib.format. Behind the dictionary may stand a comment of Python's,
+// which NumPy reads over: the array's note. Whatever is in a file, reading it
+// gives an array or throws attn::Error naming the file.
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,6 +10,7 @@
 #include "Problem.h"
 #include "Progress.h"
 #include "ScheduleOption.h"
+#include "runtime/Compile.h"
 #include "runtime/Kernel.h"
 
 #include <fmt/format.h>
@@ -63,6 +64,29 @@ static void summarise(const std::string &name, const Array &array) {
   fmt::print("\n");
 }
 
+/// What files of states say: a state means something to its own kernel alone.
+static const std::string kStateOf = "attnc state of ";
+
+static std::string stateNote(Kernel &kernel) {
+  return fmt::format("{}{:.64} {:016x}", kStateOf, kernel.name(),
+                     kernel.getImpl().compilation->fingerprint());
+}
+
+/// Refuses the file of another kernel's state. Files that do not say whose they
+/// are, of other programs, are taken on trust.
+static void checkState(const std::string &note, const std::string &expected) {
+  if (note.rfind(kStateOf, 0) != 0 ||
+      note.substr(note.rfind(' ')) == expected.substr(expected.rfind(' ')))
+    return;
+  auto nameIn = [](const std::string &text) {
+    return text.substr(kStateOf.size(), text.rfind(' ') - kStateOf.size());
+  };
+  throw Error(fmt::format(
+      "'state' was given by another kernel: its file says {}, whose rows, "
+      "kappa, mask, parameters or results are not those of this {}",
+      nameIn(note), nameIn(expected)));
+}
+
 static int run(const RunOptions &given) {
   checkTarget(given.options.target);
   checkThreads(given.options.threads);
@@ -87,6 +111,10 @@ static int run(const RunOptions &given) {
                               kernel.name(), fmt::join(results, ", ")));
   GivenInputs inputs(given.in);
   std::vector<Argument> arguments = inputs.arguments();
+  bool isRecurrent = given.options.schedule == runtime::kRecurrent;
+  std::string note = isRecurrent ? stateNote(kernel) : std::string();
+  if (const Array *state = inputs.find("state"); state && isRecurrent)
+    checkState(state->note, note);
 
   Kernel::Impl &impl = kernel.getImpl();
   std::vector<std::vector<int64_t>> shapes = impl.shapesOf(arguments);
@@ -96,6 +124,8 @@ static int run(const RunOptions &given) {
     arrays.emplace_back(
         typeOf(results[n], inputs, query, given.options.target == "reference"),
         shapes[n]);
+  if (isRecurrent) // behind the results of the spec
+    arrays.back().note = note;
   std::vector<Output> outputs;
   for (size_t n = 0; n < results.size(); ++n)
     outputs.push_back({results[n], arrays[n].view()});
@@ -130,7 +160,8 @@ void attn::addRun(CLI::App &app, Action &action) {
   verb->add_option(
           "--in", given->in,
           "NAME=FILE.npy or NAME=NUMBER: an input, a parameter, key_lengths, "
-          "query_lengths, offset, or state (--schedule=recurrent)")
+          "query_lengths, offset, or state (--schedule=recurrent; the file of "
+          "another kernel's is refused)")
       ->allow_extra_args(false);
   verb->add_option("--out", given->out,
                    "NAME=FILE.npy: where a result goes; without any, figures "
