@@ -25,6 +25,16 @@ CpuEmitter::CpuEmitter(OpBuilder builder, Location loc, const CpuLevel &level,
 // Sugar
 //===----------------------------------------------------------------------===//
 
+Value CpuEmitter::index(int64_t v) {
+  Value &constant = indices[v];
+  if (!constant) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(entry);
+    constant = make<arith::ConstantIndexOp>(v);
+  }
+  return constant;
+}
+
 Type CpuEmitter::laneType(Type scalar) {
   bool isWhole =
       scalar.isIndex() || (scalar.isSignlessInteger() && !scalar.isInteger(1));

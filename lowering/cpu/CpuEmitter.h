@@ -317,13 +317,14 @@ private:
   template <typename Op, typename... Args> Op make(Args &&...args) {
     return Op::create(b, loc, std::forward<Args>(args)...);
   }
-  mlir::Value index(int64_t v) { return make<mlir::arith::ConstantIndexOp>(v); }
+  /// One operation a number: most of what is emitted counts.
+  mlir::Value index(int64_t v);
   mlir::Value add(mlir::Value x, mlir::Value y) {
-    return make<mlir::arith::AddIOp>(x, y);
+    return b.createOrFold<mlir::arith::AddIOp>(loc, x, y);
   }
   mlir::Value add(mlir::Value x, int64_t y) { return y ? add(x, index(y)) : x; }
   mlir::Value mul(mlir::Value x, mlir::Value y) {
-    return make<mlir::arith::MulIOp>(x, y);
+    return b.createOrFold<mlir::arith::MulIOp>(loc, x, y);
   }
   mlir::Value min(mlir::Value x, mlir::Value y) {
     return make<mlir::arith::MinSIOp>(x, y);
@@ -386,6 +387,7 @@ private:
   mlir::Value panelCount;
   mlir::Value currentPanel; ///< inside a loop over panels that is already there
   llvm::DenseSet<mlir::Value> localBuffers; ///< buffers of one panel
+  llvm::DenseMap<int64_t, mlir::Value> indices;
   llvm::DenseMap<mlir::Value, TileForm> forms;
   llvm::DenseSet<mlir::Operation *> done;
   llvm::SmallVector<std::pair<mlir::scf::ForOp, int64_t>> unrolls;
