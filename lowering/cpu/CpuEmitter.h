@@ -80,10 +80,12 @@ public:
 private:
   using Values = llvm::SmallVector<mlir::Value>;
 
-  // CpuEmitter.cpp: operations, loops, buffers.
+  // CpuEmitter.cpp: operations and loops.
   mlir::LogicalResult emit(mlir::Operation &op);
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+
+  // CpuBuffers.cpp.
   /// Memory on the stack of the stage, allocated once.
   mlir::Value reserve(llvm::ArrayRef<int64_t> shape, mlir::Type element);
   /// A buffer for a tile; for the tile `v` of an innermost block, of one panel.
@@ -124,6 +126,7 @@ private:
     mlir::Value queryRows;                  ///< see TileForm
   };
   Tree treeOf(mlir::ValueRange roots);
+  /// A place for what is computed from a tree (CpuBuffers.cpp).
   mlir::Value targetOf(mlir::Value root, const Tree &tree);
   /// Runs `body` once under the masks, where `tree` has any, and once without.
   void underMasks(const Tree &tree, llvm::function_ref<void()> body);

@@ -67,14 +67,8 @@ Value CpuEmitter::materialize(Value t) {
   if (form.kind == TileForm::Buffer)
     return form.memory;
   Tree tree = treeOf(t);
-  Value memory;
   bool keeps = form.kind == TileForm::Deferred;
-  if (keeps)
-    for (Value leaf : tree.leaves)
-      if (!memory)
-        memory = reusable(leaf, t, tree.ops);
-  if (!memory)
-    memory = allocate(typeOf(t), t);
+  Value memory = keeps ? targetOf(t, tree) : allocate(typeOf(t), t);
   materializeInto(t, memory, tree);
   if (keeps) { // others are made anew: their buffers may be written over
     forms[t] = {TileForm::Buffer, memory, {}, {}, tree.rows, tree.queryRows};
@@ -131,19 +125,9 @@ LogicalResult CpuEmitter::emitReduce(tile::ReduceOp op) {
   if (forms[root].kind == TileForm::Deferred &&
       llvm::any_of(root.getUsers(), [&](Operation *user) {
         return !isFinished(user, op, tree.ops);
-      })) {
-    for (Value leaf : tree.leaves)
-      if (!kept)
-        kept = reusable(leaf, root, tree.ops);
-    if (!kept)
-      kept = allocate(type, root);
-  }
-  Value target;
-  for (Value leaf : initTree.leaves)
-    if (!target && leaf.getType() == result)
-      target = reusable(leaf, op.getResult(), initTree.ops);
-  if (!target)
-    target = allocate(result);
+      }))
+    kept = targetOf(root, tree);
+  Value target = targetOf(op.getResult(), initTree);
 
   bool isFloat = result.getElementType().isF32();
   auto combine = [&](Value x, Value y) -> Value {
