@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/CpuEmitter.h"
+#include "lowering/loops/NonPositive.h"
 
 using namespace mlir;
 using namespace attn;
@@ -118,7 +119,9 @@ Value CpuEmitter::evaluateOp(Operation &op, function_ref<Value(Value)> get) {
     state.addOperands(get(operand));
   state.addAttributes(op.getAttrs());
   // Multiplications and additions may fuse; nothing else is reordered.
-  if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(op)) {
+  bool isRounded = op.hasAttr(kRoundedAttrName);
+  state.attributes.erase(kRoundedAttrName);
+  if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(op) && !isRounded) {
     state.attributes.erase("fastmath");
     state.addAttribute("fastmath",
                        arith::FastMathFlagsAttr::get(

@@ -79,8 +79,10 @@ void CpuEmitter::transpose(Type element, function_ref<Value(Value)> take,
   });
   loop(index(0), index(n), together, [&](Value i) {
     Values rows;
-    for (int64_t l = 0; l < together; ++l)
-      rows.push_back(loadVector(buffer, {add(i, l), index(0)}, element));
+    for (int64_t l = 0; l < together;
+         ++l) // as it is, not as an integer of lanes
+      rows.push_back(make<vector::LoadOp>(VectorType::get({n}, element), buffer,
+                                          ValueRange{add(i, l), index(0)}));
     swapBlocks(rows, together / 2, 1, 1);
     for (int64_t l = 0; l < together; ++l)
       give(add(i, l), rows[l]);

@@ -17,6 +17,10 @@ namespace attn {
 /// target may then use a cheaper sequence.
 inline constexpr llvm::StringLiteral kNonPositiveAttrName = "attn.nonpositive";
 
+/// A unit attribute on `arith.mulf`: the product is rounded before anything is
+/// added to it, so that it is the number whose maximum was taken.
+inline constexpr llvm::StringLiteral kRoundedAttrName = "attn.rounded";
+
 } // namespace attn
 
 #endif // ATTN_LOWERING_LOOPS_NONPOSITIVE_H

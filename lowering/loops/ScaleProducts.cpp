@@ -7,8 +7,8 @@
 
 #include "lowering/loops/ScaleProducts.h"
 #include "dialect/tile/Tile.h"
+#include "lowering/loops/NonPositive.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -48,10 +48,10 @@ static void scaleMaximum(tile::ReduceOp op, Value unscaled, Value factor) {
   op.erase();
 }
 
-/// A map of c x as one of x; c x - y is one operation.
+/// A map of c x as one of x. c x is rounded before anything is subtracted from
+/// it, as the maximum was: their difference must not be positive.
 static void scaleInside(tile::MapOp map, Value scaled, Value unscaled,
                         Value factor) {
-  Location loc = map.getLoc();
   Block &body = map.getBody().front();
   OpBuilder b = OpBuilder::atBlockBegin(&body);
   for (auto [n, input] : llvm::enumerate(map.getInputs())) {
@@ -59,21 +59,9 @@ static void scaleInside(tile::MapOp map, Value scaled, Value unscaled,
       continue;
     map->setOperand(n, unscaled);
     Value x = body.getArgument(n);
-    auto y = arith::MulFOp::create(b, loc, x, factor);
+    auto y = arith::MulFOp::create(b, map.getLoc(), x, factor);
+    y->setAttr(kRoundedAttrName, b.getUnitAttr());
     x.replaceAllUsesExcept(y, y);
-    for (Operation *user : llvm::make_early_inc_range(y->getUsers())) {
-      auto difference = dyn_cast<arith::SubFOp>(user);
-      if (!difference || difference.getLhs() != y.getResult() ||
-          difference.getRhs() == y.getResult())
-        continue;
-      OpBuilder inside(difference);
-      Value minus = arith::NegFOp::create(inside, loc, difference.getRhs());
-      difference.replaceAllUsesWith(
-          math::FmaOp::create(inside, loc, x, factor, minus).getResult());
-      difference.erase();
-    }
-    if (y->use_empty())
-      y.erase();
   }
 }
 
