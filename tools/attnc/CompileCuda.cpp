@@ -90,7 +90,8 @@ int attn::compileForCuda(const CompileCudaOptions &given) {
   if (given.emit == "cubin" && given.output == "-")
     throw UsageError("--emit cubin: say with -o which file to write");
   if (given.output != "-")
-    checkOutputs({{"-o", given.output}}, given.spec);
+    checkOutputs({{"-o", given.output}, {"-o", launchPath(given.output)}},
+                 given.spec);
   CudaOptions options;
   options.tiles = parseTiles(given.tiles);
   options.level = &cudaLevel(given.architecture);

@@ -32,13 +32,14 @@ static std::string checkLevel(const std::string &text) {
                            text, levelNames());
 }
 
+static std::string levelHelp() {
+  return "feature level: " + levelNames() +
+         "; default: this machine's. TILES@CODE, as in amx@native: the tiles "
+         "of one in instructions of another, to test a level that is not here";
+}
+
 void attn::addLevelOption(CLI::App &verb, std::string &level) {
-  verb.add_option("--march", level,
-                  "feature level: " + levelNames() +
-                      "; default: this machine's. TILES@CODE, as in "
-                      "amx@native: the tiles of one in instructions of "
-                      "another, to test a level that is not here")
-      ->check(checkLevel);
+  verb.add_option("--march", level, levelHelp())->check(checkLevel);
 }
 
 std::vector<CpuLevel> attn::levelsOf(const std::string &text, bool fastMath) {
@@ -91,10 +92,9 @@ static std::string checkLevels(const std::string &text) {
 
 void attn::addLevelsOption(CLI::App &verb, std::string &levels) {
   verb.add_option("--march", levels,
-                  fmt::format("feature level: {}; default: this machine's. "
-                              "With obj and shared also a comma list: code for "
-                              "each, and the machine it runs on picks",
-                              levelNames()))
+                  levelHelp() +
+                      ". With obj and shared also a comma list: code for each, "
+                      "and the machine it runs on picks")
       ->check(checkLevels);
 }
 
