@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cpu/CpuEmitter.h"
-#include "lowering/loops/NonPositive.h"
+#include "lowering/loops/ArithmeticAttributes.h"
 
 using namespace mlir;
 using namespace attn;

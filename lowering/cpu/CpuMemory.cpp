@@ -79,9 +79,11 @@ void CpuEmitter::transpose(Type element, function_ref<Value(Value)> take,
   });
   loop(index(0), index(n), together, [&](Value i) {
     Values rows;
-    for (int64_t l = 0; l < together;
-         ++l) // as it is, not as an integer of lanes
-      rows.push_back(make<vector::LoadOp>(VectorType::get({n}, element), buffer,
+    // As it is stored: loadVector would make lanes of an integer as wide as
+    // all.
+    VectorType stored = VectorType::get({n}, element);
+    for (int64_t l = 0; l < together; ++l)
+      rows.push_back(make<vector::LoadOp>(stored, buffer,
                                           ValueRange{add(i, l), index(0)}));
     swapBlocks(rows, together / 2, 1, 1);
     for (int64_t l = 0; l < together; ++l)

@@ -15,7 +15,7 @@
 #include "lowering/cpu/TargetLevel.h"
 #include "lowering/cpu/VectorMath.h"
 #include "lowering/cpu/VectorMath/Emitter.h"
-#include "lowering/loops/NonPositive.h"
+#include "lowering/loops/ArithmeticAttributes.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"

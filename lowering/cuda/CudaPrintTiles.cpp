@@ -11,7 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lowering/cuda/CudaPrinter.h"
-#include "lowering/loops/NonPositive.h"
+#include "lowering/loops/ArithmeticAttributes.h"
 
 #include "mlir/IR/Matchers.h"
 

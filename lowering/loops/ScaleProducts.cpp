@@ -7,7 +7,7 @@
 
 #include "lowering/loops/ScaleProducts.h"
 #include "dialect/tile/Tile.h"
-#include "lowering/loops/NonPositive.h"
+#include "lowering/loops/ArithmeticAttributes.h"
 
 #include "mlir/IR/Matchers.h"
 

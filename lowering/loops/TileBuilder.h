@@ -9,7 +9,7 @@
 #define ATTN_LOWERING_LOOPS_TILEBUILDER_H
 
 #include "lowering/Passes.h"
-#include "lowering/loops/NonPositive.h"
+#include "lowering/loops/ArithmeticAttributes.h"
 
 namespace attn {
 

@@ -1,12 +1,12 @@
-//===- NonPositive.h - a promise about exponents ----------------*- C++ -*-===//
+//===- ArithmeticAttributes.h - what arithmetic may rely on -----*- C++ -*-===//
 //
 // Part of attnc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ATTN_LOWERING_LOOPS_NONPOSITIVE_H
-#define ATTN_LOWERING_LOOPS_NONPOSITIVE_H
+#ifndef ATTN_LOWERING_LOOPS_ARITHMETICATTRIBUTES_H
+#define ATTN_LOWERING_LOOPS_ARITHMETICATTRIBUTES_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -23,4 +23,4 @@ inline constexpr llvm::StringLiteral kRoundedAttrName = "attn.rounded";
 
 } // namespace attn
 
-#endif // ATTN_LOWERING_LOOPS_NONPOSITIVE_H
+#endif // ATTN_LOWERING_LOOPS_ARITHMETICATTRIBUTES_H
